@@ -1,0 +1,77 @@
+# Build rules of the project: one static library a folder, tests and benchmarks beside their sources.
+#
+#   di_library(NAME SOURCES ... DEPS ...)          static library deepinfer_NAME, explicit sources and dependencies
+#   di_test(NAME SOURCES ... DEPS ... [LABELS ...]) gtest program; every case becomes its own ctest entry
+#   di_bench(NAME SOURCES ... DEPS ...)            google-benchmark program, built on demand (target "benches")
+
+add_library(deepinfer_flags INTERFACE)
+target_compile_features(deepinfer_flags INTERFACE cxx_std_20)
+target_include_directories(deepinfer_flags INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+# numerics.md: no contraction by the compiler, no fast-math; fma is written where it is meant.
+target_compile_options(deepinfer_flags INTERFACE -ffp-contract=off -fno-math-errno
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wold-style-cast -Wcast-qual -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wdouble-promotion -Wimplicit-fallthrough -Wformat=2 -Wundef)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(deepinfer_flags INTERFACE -Wno-missing-field-initializers)
+endif()
+if(DEEPINFER_WERROR)
+  target_compile_options(deepinfer_flags INTERFACE -Werror)
+endif()
+if(DEEPINFER_TESTING)
+  target_compile_definitions(deepinfer_flags INTERFACE DEEPINFER_TESTING=1)
+endif()
+if(DEEPINFER_SANITIZE)
+  target_compile_options(deepinfer_flags INTERFACE -fsanitize=${DEEPINFER_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(deepinfer_flags INTERFACE -fsanitize=${DEEPINFER_SANITIZE})
+  if(DEEPINFER_SANITIZE MATCHES "undefined")
+    target_compile_options(deepinfer_flags INTERFACE -fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+function(di_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(deepinfer_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(deepinfer_${name} PUBLIC deepinfer_flags ${ARG_DEPS})
+endfunction()
+
+function(di_test name)
+  if(NOT DEEPINFER_TESTING)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE deepinfer_flags ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_options(${name} PRIVATE -Wno-conversion -Wno-double-promotion -Wno-shadow)
+  target_compile_definitions(${name} PRIVATE DEEPINFER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  gtest_discover_tests(${name} PROPERTIES LABELS "${ARG_LABELS}" DISCOVERY_TIMEOUT 120)
+endfunction()
+
+add_custom_target(benches)
+function(di_bench name)
+  if(NOT DEEPINFER_TESTING)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE deepinfer_flags ${ARG_DEPS} benchmark::benchmark benchmark::benchmark_main)
+  target_compile_options(${name} PRIVATE -Wno-conversion -Wno-double-promotion)
+  add_dependencies(benches ${name})
+endfunction()
+
+# di_fuzz(NAME SOURCES ... DEPS ...): libFuzzer target with -DDEEPINFER_FUZZ=ON (clang), else a corpus replayer.
+function(di_fuzz name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(DEEPINFER_FUZZ)
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE deepinfer_flags ${ARG_DEPS})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  endif()
+endfunction()
