@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 
 namespace deepinfer::numeric {
@@ -47,7 +48,7 @@ constexpr float tree16(const float* chains) {
 }
 
 /// V16 of x(k) * w(k), k = 0..n-1, chains from +0: acc = fma(w, x, acc). x and w are callables k -> float.
-template <ColumnMap kMap, typename X, typename W>
+template <ColumnMap kMap, std::invocable<std::int64_t> X, std::invocable<std::int64_t> W>
 float v16_dot(std::int64_t n, const X& x, const W& w) {
   constexpr std::int64_t kBlock = v16_block(kMap);
   std::array<float, 16> chains{};
