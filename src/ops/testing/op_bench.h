@@ -21,7 +21,8 @@ inline void bench(benchmark::State& state, const graph::OpDef& op, const std::ve
   }
   std::vector<Tensor> out;
   std::vector<TensorRef> out_refs;
-  for (const TensorType& type : op.infer(types, *attrs).value()) {
+  const std::vector<TensorType> results = op.infer(types, *attrs).value();
+  for (const TensorType& type : results) {
     out.push_back(Tensor::zeros(type));
     out_refs.push_back(out.back().ref());
     bytes += type.bytes();
