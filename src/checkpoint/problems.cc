@@ -1,0 +1,30 @@
+#include "checkpoint/problems.h"
+
+namespace deepinfer::checkpoint {
+
+std::string Problem::to_string() const {
+  return fmt::format("{}: {}: {}", error_code_name(code), where, message);
+}
+
+void Problems::add(Problem problem) {
+  ++total_;
+  if (kept_.size() < kMaxKept) kept_.push_back(std::move(problem));
+}
+
+void Problems::merge(const Problems& other, const std::string& where) {
+  for (const Problem& problem : other.kept_) {
+    add({problem.code, where.empty() ? problem.where : where + ": " + problem.where, problem.message});
+  }
+  total_ += other.total_ - static_cast<std::int64_t>(other.kept_.size());
+}
+
+Status Problems::to_status(const std::string& subject) const {
+  if (empty()) return {};
+  std::string text = fmt::format("{}: {} problem{}", subject, total_, total_ == 1 ? "" : "s");
+  for (const Problem& problem : kept_) text += "\n  " + problem.to_string();
+  const auto hidden = total_ - static_cast<std::int64_t>(kept_.size());
+  if (hidden > 0) text += fmt::format("\n  and {} more", hidden);
+  return make_error(kept_.front().code, text);
+}
+
+}  // namespace deepinfer::checkpoint
