@@ -136,6 +136,6 @@ inline double worst_excess(const Tensor& found, const Tensor& expected, double a
   }
   return worst;
 }
-constexpr double kHalfUlpBF16 = 0x1p-9;  ///< relative rounding error of one bf16 rounding (0.5 ulp <= 2^-8 / 2)
+constexpr double kHalfUlpBF16 = 0x1p-8;  ///< relative error of one bf16 rounding: 8 significant bits, half an ulp
 
 }  // namespace deepinfer::ops::testing
