@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ops/isa/isa_tables.h"
+#include "tensor/tensor.h"
 
 namespace deepinfer::isa {
 namespace {
@@ -41,6 +42,12 @@ Usable find_usable() {
 }
 
 }  // namespace
+
+void* scratch(std::int64_t bytes) {
+  static thread_local Buffer buffer;
+  if (buffer.size() < static_cast<std::size_t>(bytes)) buffer = Buffer(static_cast<std::size_t>(bytes));
+  return buffer.data();
+}
 
 std::span<const Kernels* const> available() {
   static const Usable usable = find_usable();
