@@ -224,6 +224,37 @@ TEST(Isa, RowsE2M1AtTheIntegerLimits) {
   }
 }
 
+/// Every pair of scales at the ends of their range, one group at a time so that nothing hides a small term.
+TEST(Isa, ScalesAtTheEndsOfTheRange) {
+  const int ends[] = {0, 1, 2, 9, 10, 11, 105, 127, 200, 253, 254, 255};
+  Random random(5);
+  const auto x = fill<std::uint8_t>(32, [&] { return random.e4m3(); });
+  const auto q = fill<std::int8_t>(32, [&] { return numeric::kE2M1Doubled[random.bits() % 16]; });
+  for (const int a : ends) {
+    for (const int b : ends) {
+      auto key = fill<std::uint8_t>(16, [&] { return static_cast<std::uint8_t>(random.bits()); });
+      key.push_back(static_cast<std::uint8_t>(b));
+      const auto scale = static_cast<std::uint8_t>(a);
+      const std::string what = std::to_string(a) + " x " + std::to_string(b);
+      const auto y = compare_tables(1, what, [&](const Kernels& t, float* out) {
+        t.rows_e2m1(x.data(), &scale, key.data(), &key[16], 32, 1, out);
+      });
+      compare_tables(1, what, [&](const Kernels& t, float* out) {
+        t.index_dot(q.data(), &scale, key.data(), 17, 32, 1, out);
+      });
+      double sum = 0;
+      for (int i = 0; i < 32; ++i) {
+        sum += static_cast<double>(numeric::decode_e4m3fn(x[i])) * numeric::decode_packed_e2m1(key.data(), i);
+      }
+      if (a == 255 || b == 255) {
+        EXPECT_FALSE(std::isfinite(y[0])) << what;  // the mark of a faulty block stays visible
+      } else if (a + b - 254 > -127) {
+        EXPECT_EQ(y[0], static_cast<float>(std::ldexp(sum, a + b - 254))) << what;
+      }
+    }
+  }
+}
+
 TEST(Isa, IndexDot) {
   for (const Values values : {Values::kOrdinary, Values::kWild}) {
     for (const std::int64_t c : {32, 64, 96, 128, 160, 256, 288}) {
