@@ -19,6 +19,12 @@ ScaledWeight Checkpoint::scaled(const std::string& module) const {
   return {weight(module + ".weight"), weight(module + ".scale")};
 }
 
+std::int64_t Checkpoint::owned_bytes() const {
+  std::size_t total = 0;
+  for (const Buffer& buffer : owned_) total += buffer.size();
+  return static_cast<std::int64_t>(total);
+}
+
 void Checkpoint::bind(const WeightSpec& spec, const std::byte* data) {
   const TensorType type{spec.dtype(), Shape(std::span<const std::int64_t>(spec.shape))};
   views_.emplace(spec.name, WeightView{spec.name, type, data});

@@ -85,6 +85,9 @@ class Checkpoint {
   /// Opened files; empty for dummy weights.
   const std::vector<SafetensorsFile>& files() const { return files_; }
 
+  /// Memory that this object owns beside the mappings.
+  std::int64_t owned_bytes() const;
+
   /// nullptr when the tensor is not bound (unknown, ignored, or optional and absent).
   const WeightView* find(std::string_view official_name) const;
   /// A tensor that the table requires: an unknown name is a bug of the caller (CheckFailure).

@@ -48,6 +48,10 @@ std::int64_t count_nonfinite_f32(std::span<const std::byte> bytes) {
   return count_full_exponent<std::uint32_t>(bytes, 0x7F800000U);
 }
 
+bool all_zero(std::span<const std::byte> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
+}
+
 std::string scan_values(WeightKind kind, std::span<const std::byte> bytes) {
   switch (kind) {
     case WeightKind::kE4M3: {
@@ -57,6 +61,7 @@ std::string scan_values(WeightKind kind, std::span<const std::byte> bytes) {
     case WeightKind::kE8M0: {
       const auto bad = count_e8m0_nan(bytes);
       const auto huge = count_e8m0_huge(bytes);
+      if (all_zero(bytes)) return "every scale is code 0 (2^-127), accepted: trained scales";
       if (bad + huge == 0) return "";
       return fmt::format("{} NaN codes (0xFF) and {} scales above 2^40 in a ue8m0 scale, accepted: none", bad, huge);
     }

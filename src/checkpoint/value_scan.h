@@ -20,6 +20,9 @@ std::int64_t count_e8m0_huge(std::span<const std::byte> bytes);
 std::int64_t count_nonfinite_bf16(std::span<const std::byte> bytes);
 std::int64_t count_nonfinite_f32(std::span<const std::byte> bytes);
 
+/// A scale tensor of zero bytes only: a hole in the file, not a quantiser's output.
+bool all_zero(std::span<const std::byte> bytes);
+
 /// What is wrong with the values of one tensor, in words; empty when nothing is. Every fp4 code is valid.
 std::string scan_values(WeightKind kind, std::span<const std::byte> bytes);
 
