@@ -2,6 +2,7 @@
 #
 #   di_library(NAME SOURCES ... DEPS ...)          static library deepinfer_NAME, explicit sources and dependencies
 #   di_test(NAME SOURCES ... DEPS ... [LABELS ...]) gtest program; every case becomes its own ctest entry
+#   di_named_test(CTEST_NAME PROGRAM FILTER)       extra ctest entry of a fixed name over cases of a di_test program
 #   di_bench(NAME SOURCES ... DEPS ...)            google-benchmark program, built on demand (target "benches")
 
 add_library(deepinfer_flags INTERFACE)
@@ -26,6 +27,10 @@ if(DEEPINFER_SANITIZE)
   if(DEEPINFER_SANITIZE MATCHES "undefined")
     target_compile_options(deepinfer_flags INTERFACE -fno-sanitize-recover=undefined)
   endif()
+endif()
+
+if(DEEPINFER_FUZZ)
+  target_compile_options(deepinfer_flags INTERFACE -fsanitize=fuzzer-no-link)  # coverage feedback for libFuzzer
 endif()
 
 find_program(CCACHE ccache)
@@ -54,6 +59,16 @@ function(di_test name)
     set(ARG_LABELS unit)
   endif()
   gtest_discover_tests(${name} PROPERTIES LABELS "${ARG_LABELS}" DISCOVERY_TIMEOUT 120)
+endfunction()
+
+# di_named_test(CTEST_NAME PROGRAM FILTER): one ctest entry of a name that other documents fix, running the gtest cases of
+# a di_test() program that match FILTER; it fails when none does.
+function(di_named_test name program filter)
+  if(NOT DEEPINFER_TESTING)
+    return()
+  endif()
+  add_test(NAME ${name} COMMAND ${program} --gtest_filter=${filter})
+  set_tests_properties(${name} PROPERTIES LABELS unit FAIL_REGULAR_EXPRESSION "Running 0 tests")
 endfunction()
 
 add_custom_target(benches)
