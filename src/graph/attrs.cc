@@ -76,6 +76,20 @@ Result<Attrs> complete_attrs(std::span<const AttrDecl> declared, const Attrs& gi
   return out;
 }
 
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
 namespace {
 struct Printer {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
@@ -85,7 +99,7 @@ struct Printer {
     if (text.find_first_of(".e") == std::string::npos) text += ".0";
     return text;
   }
-  std::string operator()(const std::string& value) const { return fmt::format("\"{}\"", value); }
+  std::string operator()(const std::string& value) const { return quoted(value); }
   std::string operator()(const Word& value) const { return value.text; }
   std::string operator()(DType value) const { return std::string(dtype_name(value)); }
   std::string operator()(const std::vector<std::int64_t>& value) const {

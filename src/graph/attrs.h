@@ -61,6 +61,9 @@ class Attrs {
 /// Fills defaults, puts the items into declaration order, and refuses missing, unknown and wrongly typed ones (G004).
 Result<Attrs> complete_attrs(std::span<const AttrDecl> declared, const Attrs& given);
 
+/// The text between double quotes, with \" \\ and \xHH for quotes, backslashes and control characters.
+std::string quoted(std::string_view text);
+
 /// Text of one value as graph.md 1.4 prints it (floats with 17 significant digits).
 std::string to_string(const AttrValue& value);
 

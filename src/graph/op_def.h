@@ -77,6 +77,9 @@ struct OpDef {
   std::span<const InPlace> in_place = {};
   /// The result is a view of operand 0's storage starting at byte `view_offset(...)` (reshape, contiguous slice).
   std::int64_t (*view_offset)(std::span<const TensorType> operands, const Attrs& attrs) = nullptr;
+  /// Pairs whose result may take the storage of an operand of equal size that dies at the node: the kernel reads
+  /// element i of that operand before it writes element i of the result. The planner decides (graph.md 10.3).
+  std::span<const InPlace> may_reuse = {};
   /// Why there is no decomposition into primitives; empty once there is one (graph.md 2).
   std::string_view no_lowering = "device path not built";
 };
