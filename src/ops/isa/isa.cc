@@ -20,6 +20,7 @@ std::span<const Entry> entries() {
 #if defined(DEEPINFER_HAVE_AVX2)
   static const std::array<Entry, 2> all = {
       Entry{&scalar(), true},
+      // Every CPU with AVX2 has the half-precision conversions, and not every compiler can ask for them.
       Entry{&avx2(), __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
   };
 #else

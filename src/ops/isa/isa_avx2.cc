@@ -68,33 +68,89 @@ bool permute_e4m3(const float* x, std::int64_t k, float factor, float* out) {
   return _mm256_movemask_ps(large) == 0;
 }
 
-/// R rows. A byte moved to bits 31..24 and shifted right by 4 is the float value * 2^-120. With kScaled the activations
-/// carry 2^120, so every product is the exact one; otherwise (large activations) the decoded weight is multiplied.
+/// Columns 4i + j of a block of 32, j = 0..3, as floats.
+struct Decoded {
+  __m256 v[4];
+};
+
+/// value * 2^-120: shifting a byte right by 4 from the top of a 16-bit word puts its exponent field in place. Subnormal
+/// codes give subnormal floats, which are exact but cost a microcode assist each on Intel cores.
+inline Decoded decode_by_shift(__m256i q) {
+  const __m256i fields = _mm256_set1_epi16(static_cast<short>(0x87F0));
+  const __m256i upper = _mm256_set1_epi32(static_cast<int>(0xFFFF0000U));
+  const __m256i odd = _mm256_and_si256(_mm256_srai_epi16(q, 4), fields);
+  const __m256i even = _mm256_and_si256(_mm256_srai_epi16(_mm256_slli_epi16(q, 8), 4), fields);
+  return {{_mm256_castsi256_ps(_mm256_slli_epi32(even, 16)), _mm256_castsi256_ps(_mm256_slli_epi32(odd, 16)),
+           _mm256_castsi256_ps(_mm256_and_si256(even, upper)), _mm256_castsi256_ps(_mm256_and_si256(odd, upper))}};
+}
+
+/// value * 2^-8 through half precision: never subnormal, but about twice the instructions.
+inline Decoded decode_by_half(__m256i q) {
+  const __m256i fields = _mm256_set1_epi16(static_cast<short>(0xBF80));
+  const __m256i odd = _mm256_and_si256(_mm256_srai_epi16(q, 1), fields);
+  const __m256i even = _mm256_and_si256(_mm256_srai_epi16(_mm256_slli_epi16(q, 8), 1), fields);
+  const auto words = [](__m256i dwords) {  // 8 values below 2^16 to half precision numbers
+    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(dwords, dwords), 0x08);
+    return _mm256_cvtph_ps(_mm256_castsi256_si128(packed));
+  };
+  const __m256i low = _mm256_set1_epi32(0xFFFF);
+  return {{words(_mm256_and_si256(even, low)), words(_mm256_and_si256(odd, low)), words(_mm256_srli_epi32(even, 16)),
+           words(_mm256_srli_epi32(odd, 16))}};
+}
+
+/// Whether some magnitude (byte without sign, doubled) is below 8: a subnormal code or zero.
+inline bool any_small(__m256i doubled) {
+  const __m256i limit = _mm256_set1_epi8(14);
+  return _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(doubled, limit), doubled)) != 0;
+}
+
+/// The 16 chains of a row: a holds (0, i), c holds (1, i).
+struct Chains {
+  __m256 a = _mm256_setzero_ps();
+  __m256 c = _mm256_setzero_ps();
+};
+
+/// R rows. kScaled: the activations carry 2^120, so a product with a shift-decoded weight is the exact one; blocks with
+/// a subnormal code go through half precision and activations brought to 2^8. Otherwise (large activations, which
+/// cannot carry that factor) everything goes through half precision.
 template <int R, bool kScaled>
 void e4m3_block(const float* x, const std::uint8_t* w, std::int64_t k, float* out) {
-  const __m256i mask = _mm256_set1_epi32(static_cast<int>(0x87F00000U));
-  const __m256 up = _mm256_set1_ps(0x1p120F);
-  const auto decode = [&](__m256i top) {
-    const __m256 value = _mm256_castsi256_ps(_mm256_and_si256(_mm256_srai_epi32(top, 4), mask));
-    return kScaled ? value : _mm256_mul_ps(value, up);
-  };
-  __m256 a[R];
-  __m256 c[R];
-  for (int r = 0; r < R; ++r) a[r] = c[r] = _mm256_setzero_ps();
+  const __m256 x_factor = _mm256_set1_ps(kScaled ? 0x1p-112F : 1.0F);
+  const __m256 w_factor = _mm256_set1_ps(kScaled ? 1.0F : 0x1p8F);
+  Chains chains[R];
   const char* ahead = reinterpret_cast<const char*>(w) + R * k;
   for (std::int64_t b = 0; b < k; b += 32) {
     for (int r = 0; r < R * 32; r += 64) prefetch(ahead + r);
     ahead += R * 32;
+    __m256i smallest = _mm256_set1_epi8(-1);
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       const __m256i q = load_i(w + r * k + b);
-      a[r] = _mm256_fmadd_ps(decode(_mm256_slli_epi32(q, 24)), _mm256_loadu_ps(x + b), a[r]);
-      c[r] = _mm256_fmadd_ps(decode(_mm256_slli_epi32(q, 16)), _mm256_loadu_ps(x + b + 8), c[r]);
-      a[r] = _mm256_fmadd_ps(decode(_mm256_slli_epi32(q, 8)), _mm256_loadu_ps(x + b + 16), a[r]);
-      c[r] = _mm256_fmadd_ps(decode(q), _mm256_loadu_ps(x + b + 24), c[r]);
+      smallest = _mm256_min_epu8(smallest, _mm256_add_epi8(q, q));
+    }
+    if (kScaled && !any_small(smallest)) [[likely]] {
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) {
+        const Decoded d = decode_by_shift(load_i(w + r * k + b));
+        chains[r].a = _mm256_fmadd_ps(d.v[0], _mm256_loadu_ps(x + b), chains[r].a);
+        chains[r].c = _mm256_fmadd_ps(d.v[1], _mm256_loadu_ps(x + b + 8), chains[r].c);
+        chains[r].a = _mm256_fmadd_ps(d.v[2], _mm256_loadu_ps(x + b + 16), chains[r].a);
+        chains[r].c = _mm256_fmadd_ps(d.v[3], _mm256_loadu_ps(x + b + 24), chains[r].c);
+      }
+      continue;
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const Decoded d = decode_by_half(load_i(w + r * k + b));
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) {
+        const __m256 xj = _mm256_mul_ps(_mm256_loadu_ps(x + b + 8 * j), x_factor);
+        __m256& chain = j % 2 == 0 ? chains[r].a : chains[r].c;
+        chain = _mm256_fmadd_ps(_mm256_mul_ps(d.v[j], w_factor), xj, chain);
+      }
     }
   }
-  for (int r = 0; r < R; ++r) out[r] = tree16_split(a[r], c[r]);
+  for (int r = 0; r < R; ++r) out[r] = tree16_split(chains[r].a, chains[r].c);
 }
 
 template <bool kScaled>
