@@ -96,7 +96,7 @@ namespace {
 // Builds a Json from SAX events; refuses duplicate keys and excessive depth.
 class Builder {
  public:
-  explicit Builder(int max_depth) : max_depth_(max_depth) {}
+  explicit Builder(const JsonLimits& limits) : limits_(limits) {}
 
   bool null() { return add(Json()); }
   bool boolean(bool value) { return add(Json(value)); }
@@ -110,8 +110,12 @@ class Builder {
   bool end_object() { return close(); }
   bool end_array() { return close(); }
   bool key(std::string& name) {
-    if (!open_.back().keys.insert(name).second) return fail("duplicate key \"" + name + "\"");
-    open_.back().key = std::move(name);
+    Level& level = open_.back();
+    level.repeated = !level.keys.insert(name).second;
+    if (level.repeated && limits_.duplicate_keys == JsonLimits::DuplicateKeys::kRefuse) {
+      return fail("duplicate key \"" + name + "\"");
+    }
+    level.key = std::move(name);
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) {
@@ -129,6 +133,7 @@ class Builder {
     Json value;
     std::string key;
     std::unordered_set<std::string> keys;
+    bool repeated = false;  // the current key was seen before
   };
 
   bool fail(std::string text) {
@@ -136,8 +141,10 @@ class Builder {
     return false;
   }
   bool open(Json empty) {
-    if (static_cast<int>(open_.size()) >= max_depth_) return fail(fmt::format("nesting deeper than {}", max_depth_));
-    open_.push_back({std::move(empty), {}, {}});
+    if (static_cast<int>(open_.size()) >= limits_.max_depth) {
+      return fail(fmt::format("nesting deeper than {}", limits_.max_depth));
+    }
+    open_.push_back({std::move(empty), {}, {}, false});
     return true;
   }
   bool close() {
@@ -150,13 +157,15 @@ class Builder {
     Level& level = open_.back();
     if (level.value.is_array()) {
       level.value.items().push_back(std::move(value));
+    } else if (level.repeated) {
+      level.value.set(level.key, std::move(value));
     } else {
       level.value.members().emplace_back(std::move(level.key), std::move(value));
     }
     return true;
   }
 
-  int max_depth_;
+  const JsonLimits& limits_;
   std::vector<Level> open_;
   Json root_;
   std::string error_;
@@ -214,7 +223,7 @@ Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {
     return errorf(ErrorCode::kInvalidArgument, "JSON text has {} bytes, at most {} are accepted", text.size(),
                   limits.max_bytes);
   }
-  Builder builder(limits.max_depth);
+  Builder builder(limits);
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
     return errorf(ErrorCode::kInvalidArgument, "invalid JSON: {}", builder.error());
   }

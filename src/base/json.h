@@ -82,8 +82,11 @@ class Json {
 };
 
 struct JsonLimits {
+  /// kKeepLast: a repeated key keeps its first place and its last value (what Python's reader does).
+  enum class DuplicateKeys { kRefuse, kKeepLast };
   std::size_t max_bytes = std::size_t{256} << 20;
   int max_depth = 128;
+  DuplicateKeys duplicate_keys = DuplicateKeys::kRefuse;
 };
 
 /// Parses exactly one JSON text (white space around it is allowed).

@@ -22,6 +22,13 @@ TEST(Json, RefusesDuplicatesDepthGarbageAndBadUtf8) {
   EXPECT_FALSE(parse_json(std::string(200, '[') + std::string(200, ']')));
 }
 
+TEST(Json, KeepsLastOfRepeatedKeysWhenAsked) {
+  const JsonLimits limits{.duplicate_keys = JsonLimits::DuplicateKeys::kKeepLast};
+  const auto value = parse_json(R"({"a":{"x":1},"b":2,"a":{"y":[3]},"c":4})", limits);
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_EQ(dump_json(*value), R"({"a":{"y":[3]},"b":2,"c":4})");
+}
+
 TEST(Json, Styles) {
   Json value;
   value.set("x", Json::Array{1, "a\n\xc3\xa9"}).set("y", 0.5);
