@@ -83,12 +83,14 @@ function(di_bench name)
   add_dependencies(benches ${name})
 endfunction()
 
-# di_fuzz(NAME SOURCES ... DEPS ...): libFuzzer target with -DDEEPINFER_FUZZ=ON (clang), else a corpus replayer.
+# di_fuzz(NAME SOURCES ... DEPS ...): libFuzzer target, with -DDEEPINFER_FUZZ=ON (clang) only; target "fuzzers" = all.
+add_custom_target(fuzzers)
 function(di_fuzz name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   if(DEEPINFER_FUZZ)
     add_executable(${name} ${ARG_SOURCES})
     target_link_libraries(${name} PRIVATE deepinfer_flags ${ARG_DEPS})
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzzers ${name})
   endif()
 endfunction()
