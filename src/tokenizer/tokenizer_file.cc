@@ -26,7 +26,8 @@ Result<const Json*> required(const Json& object, std::string_view key, std::stri
   const Json* value = object.find(key);
   if (value == nullptr) return errorf(ErrorCode::kDataCorruption, "{} has no \"{}\"", where, key);
   if (value->type_name() != type) {
-    return errorf(ErrorCode::kDataCorruption, "\"{}\" of {} is a {}, expected {}", key, where, value->type_name(), type);
+    return errorf(ErrorCode::kDataCorruption, "\"{}\" of {} is a {}, expected {}", key, where, value->type_name(),
+                  type);
   }
   return value;
 }
@@ -58,7 +59,8 @@ Status check_normalizer(const Json& root) {
 Result<SplitRule> parse_split(const Json& step) {
   DI_ASSIGN(const Json* behavior, required(step, "behavior", "string", "Split"));
   if (behavior->string() != "Isolated") {
-    return errorf(ErrorCode::kUnsupported, "behavior of Split is \"{}\"; supported is \"Isolated\"", behavior->string());
+    return errorf(ErrorCode::kUnsupported, "behavior of Split is \"{}\"; supported is \"Isolated\"",
+                  behavior->string());
   }
   DI_TRY(require_off(step, "invert", "Split"));
   DI_ASSIGN(const Json* pattern, required(step, "pattern", "object", "Split"));
@@ -220,6 +222,10 @@ Status Builder::add_merges(const Json& merges) {
   return {};
 }
 
+bool is_added(const std::vector<AddedToken>& added, TokenId id) {
+  return std::any_of(added.begin(), added.end(), [id](const AddedToken& token) { return token.id == id; });
+}
+
 Status Builder::finish(TokenizerFile& file) {
   const auto gap = std::find_if(names_.begin(), names_.end(), [](std::string_view name) { return name.empty(); });
   if (names_.empty() || gap != names_.end()) {
@@ -230,8 +236,9 @@ Status Builder::finish(TokenizerFile& file) {
   for (const auto& [spelling, id] : ids_) {
     if (auto bytes = alphabet_to_bytes(spelling)) {
       file.token_bytes[static_cast<std::size_t>(id)] = std::move(*bytes);
-    } else if (std::none_of(file.added.begin(), file.added.end(), [&](const auto& t) { return t.id == id; })) {
-      return errorf(ErrorCode::kDataCorruption, "token {} \"{}\" has characters outside the byte alphabet", id, spelling);
+    } else if (!is_added(file.added, id)) {
+      return errorf(ErrorCode::kDataCorruption, "token {} \"{}\" has characters outside the byte alphabet", id,
+                    spelling);
     }
   }
   for (int byte = 0; byte < 256; ++byte) {

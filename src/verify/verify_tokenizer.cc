@@ -205,7 +205,9 @@ Result<Difference> check_stream(const Tokenizer& tokenizer, const Vector& vector
   DI_ASSIGN(const Ids ids, ids_of(vector.input, "ids"));
   DI_ASSIGN(const Json::Array* pieces, array_of(vector.expected, "pieces"));
   DI_ASSIGN(const std::string end, text_of(vector.expected, "end"));
-  if (pieces->size() != ids.size()) return errorf(ErrorCode::kDataCorruption, "\"pieces\" and \"ids\" differ in length");
+  if (pieces->size() != ids.size()) {
+    return errorf(ErrorCode::kDataCorruption, "{} pieces for {} ids", pieces->size(), ids.size());
+  }
   tokenizer::Detokenizer stream(tokenizer);
   Difference out;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -279,10 +281,12 @@ Result<Difference> check_added_tokens(const std::string& dir, const Tokenizer& t
     DI_ASSIGN(const Json* special, member(entry, "special"));
     const auto found = tokenizer.token_to_id(literal);
     const bool same = found && *found == id && tokenizer.is_special(*found) == (*special == Json(true));
-    out.note(same ? 0 : 1, fmt::format("id {} is not \"{}\" with special = {}", id, literal, base::dump_json(*special)));
+    out.note(same ? 0 : 1,
+             fmt::format("id {} is not \"{}\" with special = {}", id, literal, base::dump_json(*special)));
   }
   const auto count = tokenizer.added_tokens().size();
-  if (count != list.items().size()) out.note(1, fmt::format("{} added tokens, expected {}", count, list.items().size()));
+  const auto wanted = list.items().size();
+  if (count != wanted) out.note(1, fmt::format("{} added tokens, expected {}", count, wanted));
   return out;
 }
 
