@@ -51,6 +51,23 @@ inline const OpDef toy_split{.name = "toy_split",
                              },
                              .kernel = split_kernel};
 
+/// out[t, j] = x[t, j mod N], f32[T, width].
+inline void resize_kernel(const OpCall& call) {
+  const Shape& to = call.out[0].type.shape;
+  const std::int64_t from = call.in[0].type.shape[1];
+  for (std::int64_t i = 0; i < to.num_elements(); ++i) {
+    call.out[0].as<float>()[i] = call.in[0].as<float>()[i / to[1] * from + i % to[1] % from];
+  }
+}
+inline const AttrDecl kWidthAttrs[] = {{"width", AttrKind::kInt}};
+inline const OpDef toy_resize{.name = "toy_resize",
+                              .attrs = kWidthAttrs,
+                              .infer = [](std::span<const TensorType> in, const Attrs& attrs) -> Result<std::vector<TensorType>> {
+                                DI_TRY(expect_operands(in, 1, 1));
+                                return std::vector{TensorType{DType::kF32, {in[0].shape[0], attrs.integer("width")}}};
+                              },
+                              .kernel = resize_kernel};
+
 /// Rows [begin, begin + count) of x, as a view.
 inline const AttrDecl kRowsAttrs[] = {{"begin", AttrKind::kInt}, {"count", AttrKind::kInt}};
 inline const OpDef toy_rows{
@@ -152,7 +169,7 @@ inline const OpDef toy_wide{.name = "toy_wide",
 
 inline const OpRegistry& toy_registry() {
   static const OpRegistry registry({&toy_add, &toy_split, &toy_rows, &toy_store, &toy_load, &toy_experts, &toy_host,
-                                    &toy_collective, &toy_kinds, &toy_wide});
+                                    &toy_collective, &toy_kinds, &toy_wide, &toy_resize});
   return registry;
 }
 
@@ -176,6 +193,41 @@ struct ToyModel {
     const Value twice = e.at("twice").emit_one(toy_add, std::array{head, head});
     const Value mixed = e.at("mixed").emit_one(toy_experts, std::array{sum, e.weight(weight)});
     return {{"y", mixed}, {"twice", twice}, {"loaded", loaded}};
+  }
+};
+
+/// A deep chain with the buffer sizes of a decoder layer: wide streams that live through the layer, a query eight times
+/// the hidden size, expert activations, cross-layer values and a root with one store and one load a layer.
+struct DeepModel {
+  std::int64_t num_layers = 40;
+  std::int64_t hidden = 40;
+  std::map<std::string, Value, std::less<>> operator()(Emitter& e) const {
+    const auto resize = [&](std::string_view name, const Value& x, std::int64_t width) {
+      return e.at(name).emit_one(toy_resize, std::array{x}, {{"width", width}});
+    };
+    const auto add = [&](std::string_view name, const Value& a, const Value& b) {
+      return e.at(name).emit_one(toy_add, std::array{a, b}, {{"scale", 0.5}});
+    };
+    const Value slots = e.host("slots", {DType::kS32, {2}}, InputRange{0, 4});
+    const Value bytes = e.host("bytes", {DType::kU8, {2, 4}});
+    Value streams = resize("hc_init", e.host("x", {DType::kF32, {8, hidden}}), 4 * hidden);
+    Value ids;
+    Value loaded;
+    for (std::int64_t layer = 0; layer < num_layers; ++layer) {
+      const PathScope path(e, fmt::format("layers.{}", layer));
+      const Attrs view{{"base", 4 * (layer % 8)}, {"row_bytes", std::int64_t{4}}};
+      const Value root = e.at("store").emit_one(toy_store, std::array{e.state("kv_states", {DType::kU8, {5, 32}}), slots, bytes}, view);
+      loaded = e.at("load").emit_one(toy_load, std::array{root, slots}, view);
+      const Value x = resize("norm", streams, hidden);
+      const Value q = resize("wq_b", resize("wq_a", x, hidden / 4), 8 * hidden);
+      if (layer % 4 == 0) ids = resize("topk", x, 64);
+      const Value o = resize("wo", add("core", q, resize("spread", ids, 8 * hidden)), hidden);
+      streams = add("attn_out", streams, resize("expand", o, 4 * hidden));
+      const auto halves = e.at("split").emit(toy_split, std::array{resize("gate", resize("ffn_norm", streams, hidden), 2 * hidden)});
+      const Value y = resize("w2", add("swiglu", halves[0], halves[1]), hidden);
+      streams = add("ffn_out", streams, resize("expand", y, 4 * hidden));
+    }
+    return {{"logits", resize("head", streams, 16 * hidden)}, {"loaded", loaded}};
   }
 };
 
