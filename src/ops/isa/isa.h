@@ -16,7 +16,7 @@
 namespace deepinfer::isa {
 
 struct Kernels {
-  std::string_view name;  ///< "scalar", "avx2"
+  std::string_view name;  ///< "scalar", "avx2", "avx512"
 
   /// out[r] = V16 (e4m3 map) of x[k] * e4m3fn(w[r, k]); w row-major with row stride k; x already holds the scales.
   void (*rows_e4m3)(const float* x, const std::uint8_t* w, std::int64_t k, std::int64_t num_rows, float* out);

@@ -10,19 +10,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "ops/isa/e2m1_x86.h"
 #include "ops/isa/isa_tables.h"
 #include "tensor/numeric/exp32.h"
 
 namespace deepinfer::isa {
 namespace {
-
-constexpr std::int64_t kGroupColumns = 32;  // columns under one ue8m0 scale
-
-inline __m256i load_i(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
-inline __m128i load_i128(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
-inline __m128i load_i64(const void* p) { return _mm_loadl_epi64(static_cast<const __m128i*>(p)); }
-inline void store_i(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
-inline void prefetch(const char* p) { _mm_prefetch(p, _MM_HINT_T0); }
 
 /// u, v, result of the V16 tree on 8 lanes t_i.
 inline float tree8(__m256 t) {
@@ -172,11 +165,6 @@ void rows_e4m3(const float* x, const std::uint8_t* w, std::int64_t k, std::int64
 
 // ------------------------------------------------------------------------------------------------ bf16 rows
 
-/// Lanes below n of 8, for loads that must not touch what follows.
-inline __m256i lanes_below(std::int64_t n) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-
 inline void store_even_odd(__m256 low, __m256 high, float* out) {
   const auto place = [](__m256 v) {
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xD8));
@@ -281,131 +269,10 @@ void rows_f32_bf16map(const float* x, const float* w, std::int64_t k, std::int64
 
 // ------------------------------------------------------------------------------------------------ e2m1 rows
 //
-// Activation integers A (units of 2^-9) are split into signed bytes A = p0 + 2^8 p1 + 2^14 p2; weights are looked up as
-// 2w + 12 in 0..24, so that u8 x s8 multiplies need no sign work; 12 * sum(A) of the group is subtracted again. Sums of
-// one byte product pair stay below 2 * 24 * 128 * 2 = 12,288 and fit int16.
-
 /// 2w + 12 of every e2m1 code, in both lanes.
 inline __m256i e2m1_lut() {
   return _mm256_broadcastsi128_si256(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
 }
-/// ue8m0 bytes, zero-extended to 32 bits, as floats; 0 is 2^-127.
-inline __m256 scales_f32(__m256i bytes) {
-  return _mm256_castsi256_ps(_mm256_max_epu32(_mm256_slli_epi32(bytes, 23), _mm256_set1_epi32(0x00400000)));
-}
-inline float scale_f32(std::uint8_t byte) { return _mm256_cvtss_f32(scales_f32(_mm256_set1_epi32(byte))); }
-
-/// Prepared activations of one call. Per pair of groups 192 bytes: p0 even, p0 odd, p1 even, .., p2 odd; 32 bytes each,
-/// one lane a group.
-struct Fp4Activation {
-  std::int8_t* planes;
-  std::int32_t* correction;  ///< per group: -12 * sum(A)
-  float* scale;              ///< per group: 2^(exponent - 10)
-  std::uint8_t* row_scales;  ///< [group][8 rows], refilled for every row block
-};
-
-/// Integers A of 8 codes.
-inline __m256i e4m3_integers(__m256i code) {
-  const __m256i exponent = _mm256_and_si256(_mm256_srli_epi32(code, 3), _mm256_set1_epi32(15));
-  const __m256i hidden = _mm256_slli_epi32(_mm256_min_epu32(exponent, _mm256_set1_epi32(1)), 3);
-  const __m256i mantissa = _mm256_or_si256(_mm256_and_si256(code, _mm256_set1_epi32(7)), hidden);
-  const __m256i shift = _mm256_sub_epi32(_mm256_max_epu32(exponent, _mm256_set1_epi32(1)), _mm256_set1_epi32(1));
-  const __m256i sign = _mm256_or_si256(_mm256_slli_epi32(code, 24), _mm256_set1_epi32(1));
-  return _mm256_sign_epi32(_mm256_sllv_epi32(mantissa, shift), sign);
-}
-
-/// p0 | p1 << 8 | p2 << 16 of 8 integers.
-inline __m256i split_planes(__m256i a) {
-  const __m256i rest = _mm256_srai_epi32(_mm256_add_epi32(a, _mm256_set1_epi32(128)), 8);
-  const __m256i p2 = _mm256_srai_epi32(_mm256_add_epi32(rest, _mm256_set1_epi32(32)), 6);
-  const __m256i p1 = _mm256_sub_epi32(rest, _mm256_slli_epi32(p2, 6));
-  const __m256i byte = _mm256_set1_epi32(255);
-  return _mm256_or_si256(
-      _mm256_and_si256(a, byte),
-      _mm256_or_si256(_mm256_slli_epi32(_mm256_and_si256(p1, byte), 8), _mm256_slli_epi32(p2, 16)));
-}
-
-/// 8x8 transpose of 16-bit words inside each lane.
-inline void transpose_words(__m256i* v) {
-  __m256i t[8];
-  __m256i u[8];
-  for (int i = 0; i < 4; ++i) {
-    t[2 * i] = _mm256_unpacklo_epi16(v[2 * i], v[2 * i + 1]);
-    t[2 * i + 1] = _mm256_unpackhi_epi16(v[2 * i], v[2 * i + 1]);
-  }
-  for (int h = 0; h < 2; ++h) {
-    for (int i = 0; i < 2; ++i) {
-      u[4 * h + 2 * i] = _mm256_unpacklo_epi32(t[4 * h + i], t[4 * h + 2 + i]);
-      u[4 * h + 2 * i + 1] = _mm256_unpackhi_epi32(t[4 * h + i], t[4 * h + 2 + i]);
-    }
-  }
-  for (int i = 0; i < 4; ++i) {
-    v[2 * i] = _mm256_unpacklo_epi64(u[i], u[4 + i]);
-    v[2 * i + 1] = _mm256_unpackhi_epi64(u[i], u[4 + i]);
-  }
-}
-
-/// Planes and corrections of two groups (the second may be absent).
-void prepare_pair(const std::uint8_t* codes, bool second, std::int8_t* planes, std::int32_t* correction) {
-  // Per lane of 4 columns: words (p0 even, p0 odd, p1 even, p1 odd, p2 even, p2 odd), two columns each.
-  const __m256i gather = _mm256_broadcastsi128_si256(
-      _mm_setr_epi8(0, 8, 4, 12, 1, 9, 5, 13, 2, 10, 6, 14, -1, -1, -1, -1));
-  __m256i words[8];
-  __m256i sum = _mm256_setzero_si256();
-  for (int half = 0; half < 2; ++half) {
-    const __m128i a = load_i128(codes + 16 * half);
-    const __m128i b = second ? load_i128(codes + kGroupColumns + 16 * half) : _mm_setzero_si128();
-    const __m128i low = _mm_unpacklo_epi32(a, b);
-    const __m128i high = _mm_unpackhi_epi32(a, b);
-    const __m128i quads[4] = {low, _mm_unpackhi_epi64(low, low), high, _mm_unpackhi_epi64(high, high)};
-    for (int i = 0; i < 4; ++i) {
-      const __m256i integers = e4m3_integers(_mm256_cvtepu8_epi32(quads[i]));
-      sum = _mm256_add_epi32(sum, integers);
-      words[4 * half + i] = _mm256_shuffle_epi8(split_planes(integers), gather);
-    }
-  }
-  transpose_words(words);
-  for (int i = 0; i < 6; ++i) store_i(planes + 32 * i, words[i]);
-  sum = _mm256_hadd_epi32(sum, sum);
-  sum = _mm256_hadd_epi32(sum, sum);
-  correction[0] = -12 * _mm256_extract_epi32(sum, 0);
-  correction[1] = -12 * _mm256_extract_epi32(sum, 4);
-}
-
-Fp4Activation prepare_e2m1(const std::uint8_t* x, const std::uint8_t* xs, std::int64_t k) {
-  const std::int64_t groups = k / kGroupColumns;
-  const std::int64_t pairs = (groups + 1) / 2;
-  auto* memory = static_cast<std::int8_t*>(scratch(pairs * (192 + 8 + 8 + 16) + 64));
-  Fp4Activation out{memory, nullptr, nullptr, nullptr};
-  out.correction = reinterpret_cast<std::int32_t*>(memory + pairs * 192);
-  out.scale = reinterpret_cast<float*>(out.correction + 2 * pairs);
-  out.row_scales = reinterpret_cast<std::uint8_t*>(out.scale + 2 * pairs);
-  for (std::int64_t p = 0; p < pairs; ++p) {
-    prepare_pair(x + p * 64, 2 * p + 1 < groups, out.planes + p * 192, out.correction + 2 * p);
-  }
-  for (std::int64_t g = 0; g < groups; ++g) out.scale[g] = scale_f32(xs[g]) * 0x1p-10F;
-  return out;
-}
-
-/// Scales of 8 rows as [group][8]; rows past the last repeat it.
-void transpose_scales(const std::uint8_t* const* rows, std::int64_t groups, std::uint8_t* out) {
-  std::int64_t g = 0;
-  for (; g + 8 <= groups; g += 8) {
-    __m128i t[4];
-    for (int r = 0; r < 4; ++r) t[r] = _mm_unpacklo_epi8(load_i64(rows[2 * r] + g), load_i64(rows[2 * r + 1] + g));
-    for (int h = 0; h < 2; ++h) {
-      const __m128i a = h == 0 ? _mm_unpacklo_epi16(t[0], t[1]) : _mm_unpackhi_epi16(t[0], t[1]);
-      const __m128i b = h == 0 ? _mm_unpacklo_epi16(t[2], t[3]) : _mm_unpackhi_epi16(t[2], t[3]);
-      auto* place = reinterpret_cast<__m128i*>(out + 8 * g + 32 * h);
-      _mm_storeu_si128(place, _mm_unpacklo_epi32(a, b));
-      _mm_storeu_si128(place + 1, _mm_unpackhi_epi32(a, b));
-    }
-  }
-  for (; g < groups; ++g) {
-    for (int r = 0; r < 8; ++r) out[8 * g + r] = rows[r][g];
-  }
-}
-
 /// Exact dots of 8 rows with one pair of groups: lane r of `first` / `second` is row r.
 struct PairSums {
   __m256i first;
@@ -436,15 +303,6 @@ inline PairSums e2m1_pair(const std::int8_t* p, Load load) {
   return {_mm256_permute2x128_si256(a, c, 0x20), _mm256_permute2x128_si256(a, c, 0x31)};
 }
 
-/// One group of 8 rows added to their chains.
-inline __m256 add_group(__m256i sums, std::int32_t correction, const std::uint8_t* row_scales, float scale,
-                        __m256 acc) {
-  const __m256 value = _mm256_cvtepi32_ps(_mm256_add_epi32(sums, _mm256_set1_epi32(correction)));
-  const __m256 row_scale = scales_f32(_mm256_cvtepu8_epi32(load_i64(row_scales)));
-  return _mm256_fmadd_ps(value, _mm256_mul_ps(_mm256_set1_ps(scale), row_scale), acc);
-}
-
-/// 8 rows; the row pointers may repeat.
 __m256 e2m1_block(const Fp4Activation& x, const std::uint8_t* const* rows, std::int64_t groups) {
   __m256 acc = _mm256_setzero_ps();
   const char* ahead = reinterpret_cast<const char*>(rows[7]) + groups * 16;
@@ -453,13 +311,13 @@ __m256 e2m1_block(const Fp4Activation& x, const std::uint8_t* const* rows, std::
     for (int i = 0; i < 256; i += 64) prefetch(ahead + i);
     ahead += 256;
     const PairSums sums = e2m1_pair(x.planes + g * 96, [&](int r) { return load_i(rows[r] + g * 16); });
-    acc = add_group(sums.first, x.correction[g], x.row_scales + 8 * g, x.scale[g], acc);
-    acc = add_group(sums.second, x.correction[g + 1], x.row_scales + 8 * g + 8, x.scale[g + 1], acc);
+    acc = add_group(x, g, sums.first, acc);
+    acc = add_group(x, g + 1, sums.second, acc);
   }
   if (g < groups) {
     const PairSums sums =
         e2m1_pair(x.planes + g * 96, [&](int r) { return _mm256_zextsi128_si256(load_i128(rows[r] + g * 16)); });
-    acc = add_group(sums.first, x.correction[g], x.row_scales + 8 * g, x.scale[g], acc);
+    acc = add_group(x, g, sums.first, acc);
   }
   return acc;
 }
@@ -467,18 +325,11 @@ __m256 e2m1_block(const Fp4Activation& x, const std::uint8_t* const* rows, std::
 void rows_e2m1(const std::uint8_t* x, const std::uint8_t* xs, const std::uint8_t* w, const std::uint8_t* ws,
                std::int64_t k, std::int64_t num_rows, float* out) {
   const std::int64_t groups = k / kGroupColumns;
-  const Fp4Activation activation = prepare_e2m1(x, xs, k);
+  const Fp4Activation activation = prepare_e2m1(x, xs, k, sizeof(__m256i));
   for (std::int64_t n = 0; n < num_rows; n += 8) {
-    const std::uint8_t* rows[8];
-    const std::uint8_t* scales[8];
-    for (std::int64_t r = 0; r < 8; ++r) {
-      const std::int64_t row = n + r < num_rows ? n + r : num_rows - 1;
-      rows[r] = w + row * k / 2;
-      scales[r] = ws + row * groups;
-    }
-    transpose_scales(scales, groups, activation.row_scales);
-    const __m256 result = e2m1_block(activation, rows, groups);
-    _mm256_maskstore_ps(out + n, lanes_below(num_rows - n < 8 ? num_rows - n : 8), result);
+    const RowBlock block = row_block(w, ws, k, n, num_rows);
+    transpose_scales(block.scales, groups, activation.row_scales);
+    store_rows(out, n, num_rows, e2m1_block(activation, block.codes, groups));
   }
 }
 
@@ -617,8 +468,7 @@ void index_dot(const std::int8_t* q, const std::uint8_t* qs, const std::uint8_t*
   for (std::int64_t n = 0; n < num_rows; n += 8) {
     const std::uint8_t* rows[8];
     for (std::int64_t r = 0; r < 8; ++r) rows[r] = keys + (n + r < num_rows ? n + r : num_rows - 1) * key_stride;
-    const __m256 result = index_block(query, rows, groups);
-    _mm256_maskstore_ps(out + n, lanes_below(num_rows - n < 8 ? num_rows - n : 8), result);
+    store_rows(out, n, num_rows, index_block(query, rows, groups));
   }
 }
 

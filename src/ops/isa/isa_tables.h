@@ -7,8 +7,9 @@
 
 namespace deepinfer::isa {
 
-#if defined(DEEPINFER_HAVE_AVX2)
-const Kernels& avx2();  ///< AVX2 + FMA
+#if defined(DEEPINFER_HAVE_X86)
+const Kernels& avx2();    ///< AVX2, FMA, F16C
+const Kernels& avx512();  ///< AVX-512 F, BW, VL, DQ, VBMI, VNNI
 #endif
 
 /// Work memory of the calling thread, 64-byte aligned, at least `bytes` long; valid until the thread's next call.

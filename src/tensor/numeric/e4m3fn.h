@@ -2,6 +2,7 @@
 // Source: numerics.md 1, 2.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -32,17 +33,18 @@ constexpr std::array<float, 256> make_e4m3fn_values() {
   return values;
 }
 
-/// Rounds |value| <= 448 to the e4m3 grid, subnormals included, ties to even. Not for NaN.
+/// Rounds |value| <= 448 to the e4m3 grid, subnormals included, ties to even. Not for NaN. Without branches, so that
+/// loops over it are vectorised: adding 2^(e + 20), whose ulp is the grid step 2^(e - 3), rounds to m steps, and the
+/// code is m above the code of the exponent (e = -6 serves the subnormals too).
 inline std::uint8_t e4m3_round(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
-  const std::uint32_t sign = (bits >> 24) & 0x80U;
-  if (magnitude < 0x3C800000U) {  // below 2^-6: 2^14 has ulp 2^-9, so the addition rounds to the subnormal grid
-    const float shifted = std::bit_cast<float>(magnitude) + 0x1p14F;
-    return static_cast<std::uint8_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x46800000U));
-  }
-  const std::uint32_t rounded = magnitude + 0x7FFFFU + ((magnitude >> 20) & 1U);
-  return static_cast<std::uint8_t>(sign | ((rounded >> 20) - (120U << 3)));
+  const auto magnitude = static_cast<std::int32_t>(bits & 0x7FFFFFFFU);
+  const std::int32_t exponent = std::max(magnitude & 0x7F800000, 0x3C800000);
+  const std::int32_t magic = exponent + (20 << 23);
+  const float sum = std::bit_cast<float>(magnitude) + std::bit_cast<float>(magic);
+  const std::int32_t steps = std::bit_cast<std::int32_t>(sum) - magic;
+  const std::int32_t code = steps + ((exponent - 0x3C800000) >> 20);
+  return static_cast<std::uint8_t>(static_cast<std::uint32_t>(code) | ((bits >> 24) & 0x80U));
 }
 }  // namespace detail
 

@@ -47,9 +47,9 @@ void act_quant_block(const T* x, float max, std::uint8_t* codes, std::uint8_t* s
     std::fill_n(codes, kAct32Block, kE4M3Nan);
     return;
   }
-  const float s = decode_e8m0(*scale);
+  const float inverse = exp2i(kE8M0Bias - *scale);  // a power of two: the product is the quotient
   for (std::int64_t i = 0; i < kAct32Block; ++i) {
-    codes[i] = detail::e4m3_round(clamp_to(value_of(x[i]) / s, max));
+    codes[i] = detail::e4m3_round(clamp_to(value_of(x[i]) * inverse, max));
   }
 }
 
