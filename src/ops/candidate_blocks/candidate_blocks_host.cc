@@ -6,11 +6,23 @@
 namespace deepinfer::ops {
 namespace {
 
-constexpr std::uint32_t kForced = ~0U;  // above the key of +inf
+/// Key of each block of the first `visible` rows: its best row; the newest block is above the key of +inf.
+template <typename Keys>
+std::int64_t block_keys(const Keys& rows, std::int64_t visible, std::int64_t block, std::uint32_t* out) {
+  const std::int64_t seen = (visible + block - 1) / block;
+  for (std::int64_t b = 0; b < seen; ++b) {
+    out[b] = 0;
+    for (std::int64_t j = b * block; j < std::min((b + 1) * block, visible); ++j) out[b] = std::max(out[b], rows(j));
+  }
+  if (seen > 0) out[seen - 1] = ~0U >> (32 - Keys::kBits);
+  return seen;
+}
 
-template <typename Key>
-void select_blocks(const graph::OpCall& call, const Key& row_key) {
+/// Keys = F32Keys or BF16Keys over T scores.
+template <typename Keys, typename T>
+void select_blocks(const graph::OpCall& call) {
   const Shape& shape = call.in[0].type.shape;
+  const T* scores = call.in[0].as<T>();
   const std::int64_t block = call.attrs.integer("block");
   const std::int64_t kept = call.out[0].type.shape[1];
   const std::int64_t num_blocks = (shape[1] + block - 1) / block;
@@ -19,18 +31,10 @@ void select_blocks(const graph::OpCall& call, const Key& row_key) {
     for (std::int64_t t = begin; t < end; ++t) {
       const std::int64_t visible = call.in[1].as<std::int32_t>()[t];
       DI_CHECK(visible >= 0 && visible <= shape[1], "{} visible rows of {}", visible, shape[1]);
-      const std::int64_t seen = (visible + block - 1) / block;
-      std::uint32_t* block_keys = keys + t * num_blocks;
-      std::fill_n(block_keys, seen, 0U);
-      for (std::int64_t b = 0; b < seen; ++b) {
-        for (std::int64_t j = b * block; j < std::min((b + 1) * block, visible); ++j) {
-          block_keys[b] = std::max(block_keys[b], row_key(t * shape[1] + j));
-        }
-      }
-      if (seen > 0) block_keys[seen - 1] = kForced;
+      std::uint32_t* row = keys + t * num_blocks;
+      const std::int64_t seen = block_keys(Keys{scores + t * shape[1]}, visible, block, row);
       call.out[1].as<std::int32_t>()[t] = static_cast<std::int32_t>(
-          select_best(seen, kept, [block_keys](std::int64_t b) { return block_keys[b]; },
-                      call.out[0].as<std::int32_t>() + t * kept));
+          select_best(seen, kept, StoredKeys<Keys::kBits>{row}, call.out[0].as<std::int32_t>() + t * kept));
     }
   });
 }
@@ -38,12 +42,7 @@ void select_blocks(const graph::OpCall& call, const Key& row_key) {
 }  // namespace
 
 void candidate_blocks_host(const graph::OpCall& call) {
-  if (call.in[0].type.dtype == DType::kF32) {
-    const float* scores = call.in[0].as<float>();
-    return select_blocks(call, [scores](std::int64_t i) { return score_key(scores[i], kMaskedF32); });
-  }
-  const BF16* scores = call.in[0].as<BF16>();
-  select_blocks(call, [scores](std::int64_t i) { return score_key(to_float(scores[i]), kMaskedBF16); });
+  call.in[0].type.dtype == DType::kF32 ? select_blocks<F32Keys, float>(call) : select_blocks<BF16Keys, BF16>(call);
 }
 
 }  // namespace deepinfer::ops

@@ -34,13 +34,21 @@ float fma_bf16(float a, float b, float c) {
   return round_bf16(std::bit_cast<float>(bits));
 }
 
+/// sums[r] = term(dots[r], sums[r]) for the first n rows, in steps of eight so that the compiler emits vectors; the rows
+/// up to the next multiple of eight are computed as well and never stored.
+template <typename Term>
+void add_rows(float* __restrict sums, const float* __restrict dots, std::int64_t n, const Term& term) {
+  for (std::int64_t first = 0; first < n; first += 8) {
+    for (std::int64_t r = first; r < first + 8; ++r) sums[r] = term(dots[r], sums[r]);
+  }
+}
+
 // Each rule adds head h's dots to its partial sums and reduces them at the end.
 struct Official {
   Piece sum{};
   void add(std::int64_t, float weight, const Piece& dots, std::int64_t n) {
-    for (std::size_t r = 0; r < static_cast<std::size_t>(n); ++r) {
-      sum[r] += round_bf16(relu(round_bf16(dots[r])) * weight);
-    }
+    add_rows(sum.data(), dots.data(), n,
+             [weight](float dot, float acc) { return acc + round_bf16(relu(round_bf16(dot)) * weight); });
   }
   float result(std::size_t r) const { return sum[r]; }  // the store rounds to bf16
 };
@@ -48,8 +56,8 @@ struct Official {
 struct Fp32 {
   std::array<Piece, 8> chains{};
   void add(std::int64_t head, float weight, const Piece& dots, std::int64_t n) {
-    Piece& chain = chains[static_cast<std::size_t>(head % 8)];
-    for (std::size_t r = 0; r < static_cast<std::size_t>(n); ++r) chain[r] += relu(dots[r]) * weight;
+    add_rows(chains[static_cast<std::size_t>(head % 8)].data(), dots.data(), n,
+             [weight](float dot, float acc) { return acc + relu(dot) * weight; });
   }
   float result(std::size_t r) const {
     std::array<float, 8> t{};
@@ -61,10 +69,8 @@ struct Fp32 {
 struct Bf16Fma4 {
   std::array<Piece, 4> chains{};
   void add(std::int64_t head, float weight, const Piece& dots, std::int64_t n) {
-    Piece& chain = chains[static_cast<std::size_t>(head % 4)];
-    for (std::size_t r = 0; r < static_cast<std::size_t>(n); ++r) {
-      chain[r] = fma_bf16(round_bf16(relu(dots[r])), weight, chain[r]);
-    }
+    add_rows(chains[static_cast<std::size_t>(head % 4)].data(), dots.data(), n,
+             [weight](float dot, float acc) { return fma_bf16(round_bf16(relu(dot)), weight, acc); });
   }
   float result(std::size_t r) const {
     return round_bf16(chains[0][r] + chains[2][r]) + round_bf16(chains[1][r] + chains[3][r]);
@@ -114,7 +120,7 @@ void score_piece(const Task& task, std::int64_t t, std::int64_t first, std::int6
   const std::uint8_t* qs = task.call.in[1].as<std::uint8_t>() + t * task.heads * task.width / 32;
   const BF16* weights = task.call.in[static_cast<std::size_t>(task.at.weights)].as<BF16>() + t * task.heads;
   Rule rule;
-  Piece dots;
+  Piece dots{};
   for (std::int64_t h = 0; h < task.heads; ++h) {
     task.call.ctx.isa->index_dot(task.q + (t * task.heads + h) * task.width, qs + h * task.width / 32, keys,
                                  task.records.view().row_bytes, task.width, n, dots.data());
