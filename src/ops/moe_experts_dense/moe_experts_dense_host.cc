@@ -10,19 +10,23 @@ namespace deepinfer::ops {
 namespace {
 
 constexpr std::int64_t kBlock = 32;  // rows of a task: one quantisation block of the intermediate row
-using Rows = std::array<float, kBlock>;
+using BlockRow = std::array<BF16, kBlock>;
 
 struct Matrix {
   const ConstTensorRef& w;
   const ConstTensorRef& scale;
   std::int64_t k;
 
-  /// Rows [row, row + 32) of expert e times one quantised vector, rounded to bf16.
-  void rows(const isa::Kernels& isa, std::int64_t e, std::int64_t row, const std::uint8_t* x, const std::uint8_t* xs,
-            Rows& out) const {
-    isa.rows_e2m1(x, xs, w.slice<std::uint8_t>(e) + row * (k / 2), scale.slice<std::uint8_t>(e) + row * (k / kBlock), k,
-                  kBlock, out.data());
-    for (float& value : out) value = round_bf16(value);
+  /// Rows [row, row + 32) of expert e times one quantised vector.
+  BlockRow rows(const isa::Kernels& isa, std::int64_t e, std::int64_t row, const std::uint8_t* x,
+                const std::uint8_t* xs) const {
+    const std::uint8_t* codes = w.slice<std::uint8_t>(e) + row * (k / 2);
+    const std::uint8_t* scales = scale.slice<std::uint8_t>(e) + row * (k / kBlock);
+    std::array<float, kBlock> sums;
+    isa.rows_e2m1(x, xs, codes, scales, k, kBlock, sums.data());
+    BlockRow out;
+    std::transform(sums.begin(), sums.end(), out.begin(), to_bf16);
+    return out;
   }
 };
 
@@ -77,12 +81,9 @@ void intermediate_block(const graph::OpCall& call, const Pairs& pairs, std::int6
     const std::int64_t t = pairs.token[p];
     const std::uint8_t* x = call.in[0].as<std::uint8_t>() + t * hidden;
     const std::uint8_t* xs = call.in[1].as<std::uint8_t>() + t * (hidden / kBlock);
-    Rows sums;
-    std::array<BF16, kBlock> gate, up, a;
-    w1.rows(*call.ctx.isa, e, block * kBlock, x, xs, sums);
-    std::transform(sums.begin(), sums.end(), gate.begin(), to_bf16);
-    w3.rows(*call.ctx.isa, e, block * kBlock, x, xs, sums);
-    std::transform(sums.begin(), sums.end(), up.begin(), to_bf16);
+    const BlockRow gate = w1.rows(*call.ctx.isa, e, block * kBlock, x, xs);
+    const BlockRow up = w3.rows(*call.ctx.isa, e, block * kBlock, x, xs);
+    BlockRow a;
     const float* weight = call.in[2].as<float>() + t * call.in[2].type.shape[1] + e;
     swiglu_row(*call.ctx.isa, gate, up, limit, weight, a.data());
     numeric::act_quant32(std::span<const BF16>(a), max, pairs.codes + p * width + block * kBlock,
@@ -99,11 +100,10 @@ void output_block(const graph::OpCall& call, const Pairs& pairs, std::int64_t co
   for (std::int64_t t = 0; t < call.out[0].type.shape[0]; ++t) std::fill_n(out + t * hidden, kBlock, 0.0F);
   for (std::int64_t active = 0; active < pairs.num_active; ++active) {
     for (std::int64_t p = pairs.begin[active]; p < pairs.begin[active + 1]; ++p) {
-      Rows y;
-      w2.rows(*call.ctx.isa, pairs.expert[active], column, pairs.codes + p * width, pairs.scales + p * (width / kBlock),
-              y);
+      const BlockRow y = w2.rows(*call.ctx.isa, pairs.expert[active], column, pairs.codes + p * width,
+                                 pairs.scales + p * (width / kBlock));
       float* row = out + pairs.token[p] * hidden;
-      for (std::size_t i = 0; i < y.size(); ++i) row[i] += y[i];
+      for (std::size_t i = 0; i < y.size(); ++i) row[i] += to_float(y[i]);
     }
   }
 }
