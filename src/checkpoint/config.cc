@@ -39,12 +39,7 @@ void set_path(Json& root, std::string_view path, Json value) {
   root.set(head, std::move(child));
 }
 
-std::string shown(const Json& value) {
-  constexpr std::size_t kMaxShown = 200;
-  std::string text = base::dump_json(value);
-  if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
-  return text;
-}
+std::string shown(const Json& value) { return printable(base::dump_json(value)); }
 
 // Reads one member type; false when the JSON value is of another type.
 bool read_value(const Json& value, std::int64_t& out) {

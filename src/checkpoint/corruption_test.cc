@@ -59,13 +59,13 @@ void expect_unchanged_layout(const Checkpoint& loaded, const Source& source, con
   }
 }
 
-TEST(Corruption, ThousandDamagedContainersAreRefusedOrLoadTheirBytes) {
+TEST(Corruption, DamagedContainersAreRefusedOrLoadTheirBytes) {
   const Source source;
   const TempDir dir;
   dir.write("config.json", source.folder.config);
   int refused = 0;
   int loaded_count = 0;
-  for (std::uint32_t round = 0; round < 1000; ++round) {
+  for (std::uint32_t round = 0; round < 600; ++round) {
     std::string damaged = source.image;
     Damage(round).apply(damaged, round % 4 == 0 ? damaged.size() : source.header);
     dir.write("model.safetensors", damaged);
@@ -80,14 +80,14 @@ TEST(Corruption, ThousandDamagedContainersAreRefusedOrLoadTheirBytes) {
     if (HasFatalFailure()) FAIL() << "round " << round;
   }
   // Header damage is nearly always fatal; one round in four touches mostly weight bytes and may load.
-  EXPECT_GT(refused, 700);
-  EXPECT_GT(loaded_count, 50);
+  EXPECT_GT(refused, 400);
+  EXPECT_GT(loaded_count, 30);
 }
 
 TEST(Corruption, DamagedConfigurationsAreRefusedOrParse) {
   const std::string text = Folder::load(golden_dir("micro")).config;
   int refused = 0;
-  for (std::uint32_t round = 0; round < 2000; ++round) {
+  for (std::uint32_t round = 0; round < 1000; ++round) {
     std::string damaged = text;
     Damage(100000 + round).apply(damaged, damaged.size());
     const auto config = load_config_text(damaged, std::nullopt);
@@ -95,7 +95,7 @@ TEST(Corruption, DamagedConfigurationsAreRefusedOrParse) {
     ++refused;
     ASSERT_FALSE(config.error().message.empty());
   }
-  EXPECT_GT(refused, 1000);
+  EXPECT_GT(refused, 500);
 }
 
 }  // namespace

@@ -83,14 +83,14 @@ class Loader {
   // The first tensors that the index expects in a file that could not be opened.
   std::string tensors_of(std::size_t file) const {
     constexpr std::size_t kShown = 5;
-    std::vector<std::string_view> names;
+    std::vector<std::string> names;
     for (const auto& [name, at] : index_.weight_map) {
-      if (at == file) names.push_back(name);
+      if (at == file) names.push_back(printable(name));
     }
     if (names.empty()) return {};
     std::sort(names.begin(), names.end());
     const std::size_t shown_count = std::min(kShown, names.size());
-    const std::span<const std::string_view> first(names.data(), shown_count);
+    const std::span<const std::string> first(names.data(), shown_count);
     return fmt::format("; the index expects {} tensors in it: {}{}", names.size(), fmt::join(first, ", "),
                        names.size() > shown_count ? ", ..." : "");
   }
@@ -177,7 +177,7 @@ class Loader {
     const auto [at, is_new] = pieces_.emplace(std::move(name), std::move(piece));
     if (is_new) return;
     problems_.add(ErrorCode::kInvalidArgument, at->second.file, "{} is given twice, as {} and in another place",
-                  at->first, at->second.stored_name);
+                  printable(at->first), printable(at->second.stored_name));
   }
 
   void match() {
@@ -199,7 +199,7 @@ class Loader {
         out_.report_.ignored.push_back(piece.stored_name);
       } else {
         problems_.add(ErrorCode::kInvalidArgument, fmt::format("{}: {}", piece.file, piece.stored_name),
-                      "is no tensor of this configuration (dtype {}, shape {})", piece.dtype, shown(piece.shape));
+                      "is no tensor of this configuration (dtype {}, shape {})", printable(piece.dtype), shown(piece.shape));
       }
     }
   }
@@ -218,7 +218,7 @@ class Loader {
     if (piece.dtype == "F4") expected.back() *= 2;  // F4 counts elements, the byte forms count pairs
     const bool dtype_ok = std::find(dtypes.begin(), dtypes.end(), piece.dtype) != dtypes.end();
     if (!dtype_ok) {
-      problems_.add(ErrorCode::kInvalidArgument, where, "has dtype {}, accepted: {}", piece.dtype,
+      problems_.add(ErrorCode::kInvalidArgument, where, "has dtype {}, accepted: {}", printable(piece.dtype),
                     fmt::join(dtypes, ", "));
     }
     if (piece.shape != expected) {

@@ -53,7 +53,7 @@ std::vector<std::string_view> split(std::string_view name) {
 
 tl::unexpected<Error> mixed(std::string_view name, NameStyle style) {
   return errorf(ErrorCode::kInvalidArgument, "{} is not a name of the {} style of this checkpoint; mixed styles are refused",
-                name, name_style_name(style));
+                printable(name), name_style_name(style));
 }
 
 bool draft_or_vision(std::string_view name) { return name.starts_with("mtp.") || is_ignored_name(name); }

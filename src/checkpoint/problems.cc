@@ -2,12 +2,27 @@
 
 namespace deepinfer::checkpoint {
 
+std::string printable(std::string_view text) {
+  constexpr std::size_t kMaxShown = 300;
+  std::string out;
+  for (const char c : text.substr(0, kMaxShown)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return text.size() <= kMaxShown ? out : out + "...";
+}
+
 std::string Problem::to_string() const {
   return fmt::format("{}: {}: {}", error_code_name(code), where, message);
 }
 
 void Problems::add(Problem problem) {
   ++total_;
+  problem.where = printable(problem.where);
   if (kept_.size() < kMaxKept) kept_.push_back(std::move(problem));
 }
 

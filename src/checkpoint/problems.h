@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "deepinfer/status.h"
 
 namespace deepinfer::checkpoint {
+
+/// Text of a file, safe to print: control bytes become \xNN, at most 300 bytes are kept.
+std::string printable(std::string_view text);
 
 struct Problem {
   ErrorCode code = ErrorCode::kInternal;
@@ -29,6 +33,7 @@ class Problems {
   void add(ErrorCode code, std::string where, fmt::format_string<Args...> format, Args&&... args) {
     add({code, std::move(where), fmt::format(format, std::forward<Args>(args)...)});
   }
+  /// `where` is made printable here; file text inside `message` is the caller's to wrap.
   void add(Problem problem);
   /// Adds all problems of `other`, with `where` in front of theirs.
   void merge(const Problems& other, const std::string& where);

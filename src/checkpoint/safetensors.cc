@@ -16,11 +16,6 @@ using base::Json;
 
 constexpr std::int64_t kLengthBytes = 8;
 
-std::string shown(std::string_view text) {
-  constexpr std::size_t kMaxShown = 200;
-  return text.size() <= kMaxShown ? std::string(text) : std::string(text.substr(0, kMaxShown)) + "...";
-}
-
 // Shape of an entry, or nothing after a problem was added.
 std::optional<std::vector<std::int64_t>> parse_shape(const Json* value, const std::string& where, Problems& problems) {
   if (value == nullptr || !value->is_array()) {
@@ -37,7 +32,7 @@ std::optional<std::vector<std::int64_t>> parse_shape(const Json* value, const st
     const auto extent = item.as_int();
     if (!extent || *extent < 0) {
       problems.add(ErrorCode::kDataCorruption, where, "shape has the extent {}, accepted: integers from 0 to 2^63 - 1",
-                   shown(base::dump_json(item)));
+                   printable(base::dump_json(item)));
       return std::nullopt;
     }
     shape.push_back(*extent);
@@ -60,7 +55,7 @@ std::optional<Range> parse_offsets(const Json* value, std::int64_t limit, const 
   const auto end = value->items()[1].as_int();
   if (!begin || !end || *begin < 0 || *end < *begin || *end > limit) {
     problems.add(ErrorCode::kDataCorruption, where, "data_offsets are {}, accepted: 0 <= begin <= end <= {} (data bytes)",
-                 shown(base::dump_json(*value)), limit);
+                 printable(base::dump_json(*value)), limit);
     return std::nullopt;
   }
   return Range{*begin, *end};
@@ -136,14 +131,14 @@ class Parser {
       if (item.is_string()) {
         content_.metadata.emplace_back(key, item.string());
       } else {
-        problems_.add(ErrorCode::kDataCorruption, "__metadata__", "{} must be a string, is {}", shown(key),
+        problems_.add(ErrorCode::kDataCorruption, "__metadata__", "{} must be a string, is {}", printable(key),
                       item.type_name());
       }
     }
   }
 
   void entry(const std::string& name, const Json& value) {
-    const std::string where = shown(name);
+    const std::string where = printable(name);
     const Json* dtype = value.find("dtype");
     if (!value.is_object() || dtype == nullptr || !dtype->is_string()) {
       problems_.add(ErrorCode::kDataCorruption, where, "entry must be an object with dtype, shape and data_offsets");
@@ -157,7 +152,7 @@ class Parser {
     const auto expected = byte_count(*shape, bits);
     if (bits != 0 && (!expected || *expected != range->end - range->begin)) {
       problems_.add(ErrorCode::kDataCorruption, where, "data_offsets span {} bytes, dtype {} and shape [{}] need {}",
-                    range->end - range->begin, dtype->string(), fmt::join(*shape, ", "),
+                    range->end - range->begin, printable(dtype->string()), fmt::join(*shape, ", "),
                     expected ? std::to_string(*expected) : std::string("a whole number of bytes below 2^60"));
       return;
     }
@@ -179,7 +174,7 @@ class Parser {
     std::int64_t position = data_start_;
     for (const TensorEntry* tensor : order) {
       if (tensor->offset != position) {
-        problems_.add(ErrorCode::kDataCorruption, shown(tensor->name), "data starts at byte {}, expected {} ({})",
+        problems_.add(ErrorCode::kDataCorruption, printable(tensor->name), "data starts at byte {}, expected {} ({})",
                       tensor->offset - data_start_, position - data_start_,
                       tensor->offset > position ? "a gap before it" : "it overlaps another tensor");
       }

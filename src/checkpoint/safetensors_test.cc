@@ -140,6 +140,16 @@ TEST(Safetensors, ProblemsAreCappedButCounted) {
   EXPECT_THAT(parsed.text(), HasSubstr("and 150 more"));
 }
 
+TEST(Safetensors, NamesCannotForgeLinesOfTheReport) {
+  const auto parsed = parse(image("{" + entry("a\\nkNotFound: \\u001b[31mall is well", "U8", "[-1]", "[0,1]") + "}", 1));
+  const std::string text = parsed.text();
+  EXPECT_THAT(text, HasSubstr("a\\x0akNotFound"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  const auto sized = parse(image("{" + entry("t", "I8", "[9]", "[0,1]") + "," + entry(std::string(5000, 'n'), "I8", "[9]", "[0,1]") + "}", 1));
+  EXPECT_LT(sized.text().size(), 1000U);
+}
+
 TEST(Safetensors, WritesWhatItReads) {
   const TempDir dir;
   const std::vector<float> values = {1.5F, -2.0F, 3.25F};

@@ -27,7 +27,7 @@ void parse_total(const Json& root, ShardIndex& index, Problems& problems) {
   index.total_size = total->as_int();
   if (!index.total_size || *index.total_size < 0) {
     problems.add(ErrorCode::kDataCorruption, "metadata.total_size", "is {}, accepted: an integer from 0",
-                 base::dump_json(*total).substr(0, 100));
+                 printable(base::dump_json(*total)));
     index.total_size.reset();
   }
 }
@@ -63,8 +63,8 @@ ShardIndex parse_shard_index(const Json& root, Problems& problems) {
   std::unordered_map<std::string, std::size_t> positions;
   for (const auto& [tensor, value] : map->members()) {
     if (!value.is_string() || !is_plain_name(value.string())) {
-      problems.add(ErrorCode::kDataCorruption, "weight_map: " + tensor.substr(0, 200),
-                   "is {}, accepted: a file name in the same folder", base::dump_json(value).substr(0, 200));
+      problems.add(ErrorCode::kDataCorruption, "weight_map: " + tensor,
+                   "is {}, accepted: a file name in the same folder", printable(base::dump_json(value)));
       continue;
     }
     const auto [at, is_new] = positions.emplace(value.string(), index.files.size());
