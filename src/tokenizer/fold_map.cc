@@ -49,7 +49,7 @@ std::string key_of(const Tokenizer& tokenizer, TokenId id) {
 
 std::string fold_text(std::string_view text) {
   std::u32string folded = fold_characters(text);
-  if (folded == U" ") folded = {kLoneBlank};
+  if (folded == U" ") folded[0] = kLoneBlank;
   std::string out;
   for (const char32_t value : trim(folded)) append_utf8(value == kLoneBlank ? U' ' : value, out);
   return out;
