@@ -1,5 +1,6 @@
 #include "ops/candidate_blocks/candidate_blocks.h"
 
+#include "graph/eager_emitter.h"
 #include "ops/testing/op_tester.h"
 
 namespace deepinfer::ops::testing {
@@ -70,6 +71,20 @@ TEST(CandidateBlocks, RowsBeyondVisibleDoNotMatter) {
   const auto before = kept(checked(scores, s32({21}), attrs(4, 3)));
   for (std::int64_t j = 21; j < 40; ++j) scores.as<float>()[j] = j % 2 == 0 ? std::nanf("") : 1e9F;
   EXPECT_EQ(kept(checked(scores, s32({21}), attrs(4, 3))), before);
+}
+
+TEST(CandidateBlocks, EmitFunctionGivesBothResults) {
+  Inputs inputs("candidate_blocks.emit");
+  const Tensor scores = inputs.f32({2, 30});
+  const Tensor visible = s32({30, 3});
+  const auto expected = run(candidate_blocks_def, {&scores, &visible}, attrs(4, 3));
+  base::ThreadPool pool(1);
+  graph::Scratch scratch;
+  const graph::Bindings bindings;
+  graph::EagerEmitter e({&pool, &isa::scalar(), &scratch}, bindings);
+  const Selection found = candidate_blocks(e, e.constant(scores), e.constant(visible), CandidateAttrs{4, 3});
+  EXPECT_EQ(std::memcmp(e.copy(found.ids).data(), expected[0].data(), expected[0].type().bytes()), 0);
+  EXPECT_EQ(std::memcmp(e.copy(found.count).data(), expected[1].data(), expected[1].type().bytes()), 0);
 }
 
 TEST(CandidateBlocks, RefusesWrongTypes) {

@@ -1,5 +1,6 @@
 #include "ops/compress_pool/compress_pool.h"
 
+#include "graph/eager_emitter.h"
 #include "ops/testing/op_tester.h"
 #include "tensor/numeric/exp32.h"
 
@@ -164,6 +165,47 @@ TEST(CompressPoolVarlen, ReadsHistoryBeforeItStores) {
   for (std::int64_t c = 0; c < kWidth; ++c) {
     EXPECT_EQ(out[0].as<BF16>()[c], pooled(gate.as<float>()[c], kv.as<float>()[c], gate.as<float>()[kWidth + c],
                                            kv.as<float>()[kWidth + c]));
+  }
+}
+
+TEST(CompressPool, EmitFunctionsUpdateTheRoot) {
+  Inputs inputs("compress_pool.emit");
+  const Tensor kv = inputs.f32({2, kWidth});
+  const Tensor gate = inputs.f32({2, kWidth});
+  const Tensor start = make_root(inputs);
+  const auto expected = step(kv, gate, start, 0, 2);
+  base::ThreadPool pool(1);
+  graph::Scratch scratch;
+  const Tensor slot = s32({1, 1});
+  const Tensor pos = s32({0, 1});
+  const Tensor prev = s32({7, 0});
+  const Tensor row = s32({0, 1});
+  const Tensor one = s32({1});
+  const Tensor two = s32({2});
+  for (const int form : {0, 1, 2}) {
+    Tensor root = start.clone();
+    graph::Bindings bindings;
+    bindings.state["root"] = root.ref();
+    graph::EagerEmitter e({&pool, &isa::scalar(), &scratch}, bindings);
+    const graph::Value k = e.constant(kv);
+    const graph::Value g = e.constant(gate);
+    const graph::Value r = e.state("root", root.type());
+    const graph::Value at_slot = e.constant(slot);
+    const graph::Value at_pos = e.constant(pos);
+    const RingView ring{2, kBase, kRing};
+    if (form == 0) {
+      const PoolResult out = compress_pool(e, {k, g, r, at_slot, at_pos, e.constant(prev), at_pos}, ring);
+      EXPECT_TRUE(same_bytes(e.copy(out.latent), expected[0]));
+    } else if (form == 1) {
+      const PoolResult out = compress_pool_varlen(e,
+                                                  {k, g, r, e.constant(one), e.constant(one), e.constant(one),
+                                                   e.constant(two), e.constant(row), at_slot, at_pos},
+                                                  ring);
+      EXPECT_EQ(std::memcmp(e.copy(out.latent).data(), expected[0].as<BF16>() + kWidth, kWidth * 2), 0);
+    } else {
+      compress_store(e, {k, g, r, e.constant(row), at_slot, at_pos}, ring);
+    }
+    EXPECT_TRUE(same_bytes(root, expected[1])) << form;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "ops/index_score/index_score.h"
 
+#include "graph/eager_emitter.h"
 #include "ops/testing/op_tester.h"
 #include "tensor/numeric/e2m1.h"
 #include "tensor/numeric/e8m0.h"
@@ -208,6 +209,37 @@ TEST(IndexScoreVarlen, EqualsTheDecodeForm) {
       EXPECT_EQ(std::memcmp(a[0].data(), b[0].data(), a[0].type().bytes()), 0);
     }
   }
+}
+
+TEST(IndexScore, EmitFunctionsPassOperandsInOrder) {
+  Inputs inputs("index_score.emit");
+  const Scene s = make_scene(inputs, {4, 64, 8, 4}, {32, 17});
+  const Tensor candidates = inputs.s32({2, 2}, 0, 3);
+  const Tensor count = inputs.s32({2}, 1, 2);
+  const Tensor seq = inputs.s32({2}, 0, 1);
+  base::ThreadPool pool(1);
+  graph::Scratch scratch;
+  const graph::Bindings bindings;
+  graph::EagerEmitter e({&pool, &isa::scalar(), &scratch}, bindings);
+  const IndexScoreAttrs attrs{4, {12, 8, s.row_bytes()}, IndexPrecision::kF32, 4};
+  IndexScoreOperands in{.q = e.constant(s.q),
+                        .qs = e.constant(s.qs),
+                        .root = e.constant(s.root),
+                        .block_table = e.constant(s.table),
+                        .weights = e.constant(s.weights),
+                        .visible = e.constant(s.visible),
+                        .candidates = e.constant(candidates),
+                        .ccount = e.constant(count)};
+  const Tensor decode = e.copy(index_score(e, in, attrs));
+  in.seq = e.constant(seq);
+  const Tensor varlen = e.copy(index_score_varlen(e, in, attrs));
+  auto operands = s.operands();
+  operands.insert(operands.end(), {&candidates, &count});
+  const auto expected = run(index_score_def, operands, s.attrs("fp32", 4));
+  operands.insert(operands.begin() + 4, &seq);
+  const auto expected_varlen = run(index_score_varlen_def, operands, s.attrs("fp32", 4));
+  EXPECT_EQ(std::memcmp(decode.data(), expected[0].data(), decode.type().bytes()), 0);
+  EXPECT_EQ(std::memcmp(varlen.data(), expected_varlen[0].data(), varlen.type().bytes()), 0);
 }
 
 TEST(IndexScore, RefusesWrongTypes) {

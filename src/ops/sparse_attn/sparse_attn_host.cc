@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "ops/isa/isa.h"
 #include "ops/page_view.h"
@@ -185,6 +186,8 @@ void sparse_attn_varlen_host(const graph::OpCall& call) {
   const std::int64_t most_selected = selects ? call.in[7].type.shape[1] : 0;
   const Shared s = prepare(call, most_selected);
   const Shape& buffer = call.in[1].type.shape;
+  std::optional<PagedRecords> records;
+  if (selects) records.emplace(call.in[4], page_view(call.attrs));
   for (std::int64_t t = 0; t < tokens; ++t) {
     const std::int64_t wcount = checked_count(call.in[3], t, s.window);
     const std::int64_t scount = selects ? checked_count(call.in[8], t, most_selected) : 0;
@@ -196,13 +199,12 @@ void sparse_attn_varlen_host(const graph::OpCall& call) {
           return call.in[1].as<std::uint8_t>() + index[i] * buffer[1];
         },
         [&](std::int64_t j) {
-          const PagedRecords records(call.in[4], page_view(call.attrs));
           const Shape& table = call.in[5].type.shape;
           const std::int64_t seq = call.in[6].as<std::int32_t>()[t];
           const std::int64_t id = call.in[7].as<std::int32_t>()[t * most_selected + j];
-          DI_CHECK(seq >= 0 && seq < table[0] && id >= 0 && id < table[1] * records.view().rows,
+          DI_CHECK(seq >= 0 && seq < table[0] && id >= 0 && id < table[1] * records->view().rows,
                    "row {} of sequence {}, table {}", id, seq, to_string(call.in[5].type));
-          return records.record(call.in[5].as<std::int32_t>() + seq * table[1], id);
+          return records->record(call.in[5].as<std::int32_t>() + seq * table[1], id);
         });
   }
 }

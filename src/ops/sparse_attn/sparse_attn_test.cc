@@ -1,6 +1,6 @@
 #include "ops/sparse_attn/sparse_attn.h"
 
-#include "ops/sparse_attn/sparse_attn_kernels.h"
+#include "graph/eager_emitter.h"
 #include "ops/testing/op_tester.h"
 #include "tensor/numeric/exp32.h"
 #include "tensor/numeric/quantise.h"
@@ -290,6 +290,61 @@ TEST(SparseAttnVarlen, EqualsTheDecodeForm) {
     const auto window_varlen =
         run(sparse_attn_varlen_def, {&s.q, &v.buffer, &v.index, &s.wcount, &s.sink}, s.attrs());
     EXPECT_EQ(std::memcmp(window_only[0].data(), window_varlen[0].data(), window_only[0].type().bytes()), 0);
+  }
+}
+
+TEST(SparseAttn, EmitFunctionsPassOperandsInOrder) {
+  Inputs inputs("sparse_attn.emit");
+  Scene s = make_scene(inputs, {2, 32, 8, 6}, {3, 8}, {6, 2});
+  s.front = true;
+  const Varlen v = scatter(s, inputs);
+  base::ThreadPool pool(1);
+  graph::Scratch scratch;
+  const graph::Bindings bindings;
+  graph::EagerEmitter e({&pool, &isa::scalar(), &scratch}, bindings);
+  const SparseAttnAttrs attrs{1 / std::sqrt(32.0), 8, Holes::kFront};
+  const auto expected = run(sparse_attn_def, s.operands(), s.attrs());
+  const graph::Value q = e.constant(s.q);
+  const graph::Value wcount = e.constant(s.wcount);
+  const graph::Value scount = e.constant(s.scount);
+  const graph::Value sink = e.constant(s.sink);
+  const Tensor decode =
+      e.copy(sparse_attn(e, {q, e.constant(s.rows), wcount, e.constant(s.selected), scount, sink}, attrs));
+  const Tensor varlen = e.copy(sparse_attn_varlen(e,
+                                                  {q, e.constant(v.buffer), e.constant(v.index), wcount,
+                                                   e.constant(v.root), e.constant(v.table), e.constant(v.seq),
+                                                   e.constant(v.ids), scount, sink},
+                                                  attrs, {24, 4, s.selected.shape()[1]}));
+  EXPECT_EQ(std::memcmp(decode.data(), expected[0].data(), decode.type().bytes()), 0);
+  EXPECT_EQ(std::memcmp(varlen.data(), expected[0].data(), varlen.type().bytes()), 0);
+}
+
+TEST(SparseAttn, CountsAndAddressesAreChecked) {
+  Inputs inputs("sparse_attn.checks");
+  Scene s = make_scene(inputs, {1, 32, 4, 4}, {4}, {4});
+  const auto throws = [&](const graph::OpDef& op, const std::vector<const Tensor*>& in, const graph::Attrs& attrs) {
+    EXPECT_THROW(call(op, in, attrs, {}, false), CheckFailure);
+  };
+  for (const std::int32_t count : {-1, 5}) {
+    s.wcount.as<std::int32_t>()[0] = count;
+    throws(sparse_attn_def, s.operands(), s.attrs());
+    s.wcount.as<std::int32_t>()[0] = 4;
+    s.scount.as<std::int32_t>()[0] = count;
+    throws(sparse_attn_def, s.operands(), s.attrs());
+    s.scount.as<std::int32_t>()[0] = 4;
+  }
+  const Varlen v = scatter(s, inputs);
+  const std::vector<const Tensor*> in{&s.q,     &v.buffer, &v.index, &s.wcount, &v.root,
+                                      &v.table, &v.seq,    &v.ids,   &s.scount, &s.sink};
+  EXPECT_NO_THROW(call(sparse_attn_varlen_def, in, v.attrs, {}, false));
+  for (const Tensor* indices : {&v.index, &v.table, &v.seq, &v.ids}) {
+    std::int32_t& entry = indices->as<std::int32_t>()[0];
+    const std::int32_t good = entry;
+    for (const std::int32_t bad : {-1, 1000}) {
+      entry = bad;
+      throws(sparse_attn_varlen_def, in, v.attrs);
+    }
+    entry = good;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "ops/topk_select/topk_select.h"
 
+#include "graph/eager_emitter.h"
 #include "ops/testing/op_tester.h"
 
 namespace deepinfer::ops::testing {
@@ -91,6 +92,20 @@ TEST(TopkSelect, RowsBeyondVisibleDoNotMatter) {
   for (std::int64_t j = 25; j < 40; ++j) scores.as<float>()[j] = j % 2 == 0 ? std::nanf("") : 1e9F;
   const auto after = checked(scores, s32({25}), 10);
   EXPECT_EQ(std::memcmp(before[0].data(), after[0].data(), before[0].type().bytes()), 0);
+}
+
+TEST(TopkSelect, EmitFunctionGivesBothResults) {
+  Inputs inputs("topk_select.emit");
+  const Tensor scores = inputs.f32({2, 30});
+  const Tensor visible = s32({30, 3});
+  const auto expected = run(topk_select_def, {&scores, &visible}, {{"k", std::int64_t{5}}});
+  base::ThreadPool pool(1);
+  graph::Scratch scratch;
+  const graph::Bindings bindings;
+  graph::EagerEmitter e({&pool, &isa::scalar(), &scratch}, bindings);
+  const Selection found = topk_select(e, e.constant(scores), e.constant(visible), 5);
+  EXPECT_EQ(std::memcmp(e.copy(found.ids).data(), expected[0].data(), expected[0].type().bytes()), 0);
+  EXPECT_EQ(std::memcmp(e.copy(found.count).data(), expected[1].data(), expected[1].type().bytes()), 0);
 }
 
 TEST(TopkSelect, RefusesWrongTypes) {
