@@ -1,8 +1,8 @@
 #include "ops/engram_fetch/engram_fetch.h"
 
-#include "base/error.h"
 #include "ops/engram_fetch/engram_fetch_kernels.h"
 #include "ops/registry.h"
+#include "ops/shape_rules.h"
 #include "tensor/numeric/quantise.h"
 
 namespace deepinfer::ops {
@@ -10,13 +10,11 @@ namespace {
 
 Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const graph::Attrs&) {
   DI_TRY(graph::expect_operands(in, 3, 3));
-  DI_TRY(graph::expect(
-      in[0].shape.rank() == 2 && dtype_bytes(in[0].dtype) == 1 && in[0].shape[1] % numeric::kAct32Block == 0,
-      "table must be u8[rows,dim] with dim a multiple of 32"));
-  DI_TRY(graph::expect(
-      dtype_bytes(in[1].dtype) == 1 && in[1].shape == Shape{in[0].shape[0], in[0].shape[1] / numeric::kAct32Block},
-      "scales must be u8[rows,dim/32]"));
-  DI_TRY(graph::expect(in[2].dtype == DType::kS64 && in[2].shape.rank() == 2, "ids must be s64[count,columns]"));
+  DI_TRY(expect_operand(is_bytes(in[0], 2) && in[0].shape[1] % numeric::kAct32Block == 0, "table", in[0],
+                        "u8[rows,dim] with dim a multiple of 32"));
+  const Shape scales{in[0].shape[0], in[0].shape[1] / numeric::kAct32Block};
+  DI_TRY(expect_operand(is_bytes(in[1]) && in[1].shape == scales, "scales", in[1], "u8[rows,dim/32]"));
+  DI_TRY(expect_operand(is_a(in[2], DType::kS64, 2), "ids", in[2], "s64[count,columns]"));
   return std::vector{TensorType{DType::kBF16, {in[2].shape[0], in[2].shape[1] * in[0].shape[1]}}};
 }
 

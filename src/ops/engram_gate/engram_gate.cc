@@ -1,15 +1,15 @@
 #include "ops/engram_gate/engram_gate.h"
 
-#include "base/error.h"
 #include "ops/engram_gate/engram_gate_kernels.h"
 #include "ops/registry.h"
+#include "ops/shape_rules.h"
 
 namespace deepinfer::ops {
 namespace {
 
 Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const graph::Attrs&) {
   DI_TRY(graph::expect_operands(in, 5, 5));
-  DI_TRY(graph::expect(in[0].dtype == DType::kBF16 && in[0].shape.rank() == 3, "streams must be bf16[T,S,D]"));
+  DI_TRY(expect_operand(is_a(in[0], DType::kBF16, 3), "streams", in[0], "bf16[T,S,D]"));
   const Shape& shape = in[0].shape;
   const TensorType weight{DType::kBF16, {shape[1], shape[2]}};
   DI_TRY(graph::expect_type("kv", in[1], {DType::kBF16, {shape[0], (shape[1] + 1) * shape[2]}}));

@@ -3,13 +3,14 @@
 #include "base/error.h"
 #include "ops/engram_hash/engram_hash_kernels.h"
 #include "ops/registry.h"
+#include "ops/shape_rules.h"
 
 namespace deepinfer::ops {
 namespace {
 
 Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const graph::Attrs& attrs) {
   DI_TRY(graph::expect_operands(in, 1, 1));
-  DI_TRY(graph::expect(in[0].dtype == DType::kS32 && in[0].shape.rank() == 1, "history must be s32[N]"));
+  DI_TRY(expect_operand(is_a(in[0], DType::kS32, 1), "history", in[0], "s32[N]"));
   const std::int64_t first = attrs.integer("first");
   if (first < 0 || first >= in[0].shape[0]) {
     return errorf(ErrorCode::kInvalidArgument, "first is {}, expected 0 to {}", first, in[0].shape[0] - 1);

@@ -3,13 +3,14 @@
 #include "base/error.h"
 #include "ops/gate_dense/gate_dense_kernels.h"
 #include "ops/registry.h"
+#include "ops/shape_rules.h"
 
 namespace deepinfer::ops {
 namespace {
 
 Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const graph::Attrs& attrs) {
   DI_TRY(graph::expect_operands(in, 2, 2));
-  DI_TRY(graph::expect(in[0].dtype == DType::kS32 && in[0].shape.rank() == 2, "ids must be s32[T,k]"));
+  DI_TRY(expect_operand(is_a(in[0], DType::kS32, 2), "ids", in[0], "s32[T,k]"));
   DI_TRY(graph::expect_type("weights", in[1], {DType::kF32, in[0].shape}));
   const std::int64_t first = attrs.integer("first_expert");
   const std::int64_t local = attrs.integer("num_local");

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ops/gate_topk/gate_topk_kernels.h"
 #include "ops/registry.h"
+#include "ops/shape_rules.h"
 
 namespace deepinfer::ops {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const graph::Attrs& attrs) {
   DI_TRY(graph::expect_operands(in, 5, 7));
   DI_TRY(graph::expect(in.size() != 6, "6 operands, expected 5, or 7 with bias_vl and image"));
-  DI_TRY(graph::expect(in[0].dtype == DType::kF32 && in[0].shape.rank() == 2, "scores must be f32[T,E]"));
+  DI_TRY(expect_operand(is_a(in[0], DType::kF32, 2), "scores", in[0], "f32[T,E]"));
   const std::int64_t experts = in[0].shape[1];
   const TensorType per_token{DType::kS32, {in[0].shape[0]}};
   const TensorType per_expert{DType::kF32, {experts}};

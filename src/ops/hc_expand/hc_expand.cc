@@ -1,15 +1,15 @@
 #include "ops/hc_expand/hc_expand.h"
 
-#include "base/error.h"
 #include "ops/hc_expand/hc_expand_kernels.h"
 #include "ops/registry.h"
+#include "ops/shape_rules.h"
 
 namespace deepinfer::ops {
 namespace {
 
 Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const graph::Attrs&) {
   DI_TRY(graph::expect_operands(in, 4, 4));
-  DI_TRY(graph::expect(in[1].dtype == DType::kBF16 && in[1].shape.rank() == 3, "streams must be bf16[T,S,D]"));
+  DI_TRY(expect_operand(is_a(in[1], DType::kBF16, 3), "streams", in[1], "bf16[T,S,D]"));
   const Shape& shape = in[1].shape;
   DI_TRY(graph::expect_type("y", in[0], {DType::kBF16, {shape[0], shape[2]}}));
   DI_TRY(graph::expect_type("post", in[2], {DType::kF32, {shape[0], shape[1]}}));

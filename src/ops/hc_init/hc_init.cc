@@ -3,13 +3,14 @@
 #include "base/error.h"
 #include "ops/hc_init/hc_init_kernels.h"
 #include "ops/registry.h"
+#include "ops/shape_rules.h"
 
 namespace deepinfer::ops {
 namespace {
 
 Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const graph::Attrs& attrs) {
   DI_TRY(graph::expect_operands(in, 1, 1));
-  DI_TRY(graph::expect(in[0].dtype == DType::kBF16 && in[0].shape.rank() == 2, "x must be bf16[T,D]"));
+  DI_TRY(expect_operand(is_a(in[0], DType::kBF16, 2), "x", in[0], "bf16[T,D]"));
   const std::int64_t streams = attrs.integer("streams");
   if (streams < 1) return errorf(ErrorCode::kInvalidArgument, "streams is {}, expected at least 1", streams);
   const std::int64_t tokens = in[0].shape[0];

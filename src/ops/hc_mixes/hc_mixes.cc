@@ -3,13 +3,14 @@
 #include "base/error.h"
 #include "ops/hc_mixes/hc_mixes_kernels.h"
 #include "ops/registry.h"
+#include "ops/shape_rules.h"
 
 namespace deepinfer::ops {
 namespace {
 
 Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const graph::Attrs& attrs) {
   DI_TRY(graph::expect_operands(in, 4, 4));
-  DI_TRY(graph::expect(in[0].dtype == DType::kBF16 && in[0].shape.rank() == 3, "streams must be bf16[T,S,D]"));
+  DI_TRY(expect_operand(is_a(in[0], DType::kBF16, 3), "streams", in[0], "bf16[T,S,D]"));
   const std::int64_t tokens = in[0].shape[0];
   const std::int64_t streams = in[0].shape[1];
   const std::int64_t rows = (2 + streams) * streams;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "ops/moe_experts_dense/moe_experts_dense_kernels.h"
 #include "ops/registry.h"
+#include "ops/shape_rules.h"
 #include "tensor/numeric/range.h"
 
 namespace deepinfer::ops {
@@ -18,8 +19,9 @@ Status expect_bytes(std::string_view name, const TensorType& found, const Shape&
 
 Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const graph::Attrs&) {
   DI_TRY(graph::expect_operands(in, 9, 9));
-  DI_TRY(graph::expect(in[0].shape.rank() == 2 && in[2].shape.rank() == 2 && in[3].shape.rank() == 3,
-                       "codes, w and w1 must have ranks 2, 2 and 3"));
+  DI_TRY(expect_operand(in[0].shape.rank() == 2, "codes", in[0], "u8[T,D]"));
+  DI_TRY(expect_operand(is_a(in[2], DType::kF32, 2), "w", in[2], "f32[T,E]"));
+  DI_TRY(expect_operand(in[3].shape.rank() == 3, "w1", in[3], "u8[E,I,D/2]"));
   const std::int64_t tokens = in[0].shape[0];
   const std::int64_t hidden = in[0].shape[1];
   const std::int64_t experts = in[2].shape[1];

@@ -1,7 +1,7 @@
 #include "ops/stream_mean/stream_mean.h"
 
-#include "base/error.h"
 #include "ops/registry.h"
+#include "ops/shape_rules.h"
 #include "ops/stream_mean/stream_mean_kernels.h"
 
 namespace deepinfer::ops {
@@ -9,7 +9,7 @@ namespace {
 
 Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const graph::Attrs&) {
   DI_TRY(graph::expect_operands(in, 1, 1));
-  DI_TRY(graph::expect(in[0].dtype == DType::kBF16 && in[0].shape.rank() == 3, "streams must be bf16[T,S,D]"));
+  DI_TRY(expect_operand(is_a(in[0], DType::kBF16, 3), "streams", in[0], "bf16[T,S,D]"));
   return std::vector{TensorType{DType::kBF16, {in[0].shape[0], in[0].shape[2]}}};
 }
 

@@ -1,7 +1,7 @@
 #include "ops/swiglu/swiglu.h"
 
-#include "base/error.h"
 #include "ops/registry.h"
+#include "ops/shape_rules.h"
 #include "ops/swiglu/swiglu_kernels.h"
 
 namespace deepinfer::ops {
@@ -9,7 +9,7 @@ namespace {
 
 Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const graph::Attrs&) {
   DI_TRY(graph::expect_operands(in, 2, 3));
-  DI_TRY(graph::expect(in[0].dtype == DType::kBF16 && in[0].shape.rank() == 2, "gate must be bf16[T,I]"));
+  DI_TRY(expect_operand(is_a(in[0], DType::kBF16, 2), "gate", in[0], "bf16[T,I]"));
   DI_TRY(graph::expect_type("up", in[1], in[0]));
   if (in.size() == 3) DI_TRY(graph::expect_type("w", in[2], {DType::kF32, {in[0].shape[0]}}));
   return std::vector{in[0]};
