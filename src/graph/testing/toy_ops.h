@@ -209,15 +209,14 @@ struct DeepModel {
       return e.at(name).emit_one(toy_add, std::array{a, b}, {{"scale", 0.5}});
     };
     const Value slots = e.host("slots", {DType::kS32, {2}}, InputRange{0, 4});
-    const Value bytes = e.host("bytes", {DType::kU8, {2, 4}});
+    Value rows = e.host("bytes", {DType::kU8, {2, 4}});
     Value streams = resize("hc_init", e.host("x", {DType::kF32, {8, hidden}}), 4 * hidden);
     Value ids;
-    Value loaded;
     for (std::int64_t layer = 0; layer < num_layers; ++layer) {
       const PathScope path(e, fmt::format("layers.{}", layer));
       const Attrs view{{"base", 4 * (layer % 8)}, {"row_bytes", std::int64_t{4}}};
-      const Value root = e.at("store").emit_one(toy_store, std::array{e.state("kv_states", {DType::kU8, {5, 32}}), slots, bytes}, view);
-      loaded = e.at("load").emit_one(toy_load, std::array{root, slots}, view);
+      const Value root = e.at("store").emit_one(toy_store, std::array{e.state("kv_states", {DType::kU8, {5, 32}}), slots, rows}, view);
+      rows = e.at("load").emit_one(toy_load, std::array{root, slots}, view);
       const Value x = resize("norm", streams, hidden);
       const Value q = resize("wq_b", resize("wq_a", x, hidden / 4), 8 * hidden);
       if (layer % 4 == 0) ids = resize("topk", x, 64);
@@ -227,7 +226,7 @@ struct DeepModel {
       const Value y = resize("w2", add("swiglu", halves[0], halves[1]), hidden);
       streams = add("ffn_out", streams, resize("expand", y, 4 * hidden));
     }
-    return {{"logits", resize("head", streams, 16 * hidden)}, {"loaded", loaded}};
+    return {{"logits", resize("head", streams, 16 * hidden)}, {"loaded", rows}};
   }
 };
 
