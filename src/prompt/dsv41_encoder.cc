@@ -68,14 +68,15 @@ Status append_call(PromptSegments& out, const ToolCall& call, Rules rules) {
   }
   out.text("\n</");
   out.token(kDsml);
-  out.text(" invoke>\n");
+  out.text(" invoke>");
   return {};
 }
 
 // Writes one conversation. The segments grow from left to right; nothing is looked at again.
 class Rendering {
  public:
-  explicit Rendering(const Conversation& conversation) : conversation_(conversation) {}
+  Rendering(const Conversation& conversation, const ToolCallRegistry* registry)
+      : conversation_(conversation), registry_(registry) {}
 
   Result<EncodedPrompt> run() {
     prepare();
@@ -359,9 +360,28 @@ class Rendering {
     DI_TRY(append_content(segments(), message));
     if (!message.tool_calls.empty()) {
       segments().text(kBlankLine);
-      DI_TRY(append_call_block(segments(), message.tool_calls, conversation_.rules));
+      DI_TRY(append_call_block(message.tool_calls));
     }
     if (recipe() || !message.open) segments().token(kEndOfSentence);
+    return {};
+  }
+
+  Status append_call_block(const std::vector<ToolCall>& calls) {
+    segments().text("<");
+    segments().token(kDsml);
+    segments().text(" calls>\n");
+    for (const ToolCall& call : calls) {
+      const auto written = registry_ != nullptr ? registry_->find(call) : std::nullopt;
+      if (written) {
+        segments().append(*written);
+      } else {
+        DI_TRY(append_call(segments(), call, conversation_.rules));
+      }
+      segments().text("\n");
+    }
+    segments().text("</");
+    segments().token(kDsml);
+    segments().text(" calls>");
     return {};
   }
 
@@ -377,6 +397,7 @@ class Rendering {
         DI_TRY(check_image(block));
         out.token(kImage);
         ++out_.images;
+        out_.image_sources.push_back(block.source);
         continue;
       }
       DI_TRY(check_text(block.text));
@@ -441,6 +462,7 @@ class Rendering {
   }
 
   const Conversation& conversation_;
+  const ToolCallRegistry* registry_;
   std::vector<Message> messages_;
   std::vector<Tool> tools_;   // after tool_choice and defer_loading
   std::vector<Turn> turns_;
@@ -451,19 +473,8 @@ class Rendering {
 
 }  // namespace
 
-Status append_call_block(PromptSegments& out, const std::vector<ToolCall>& calls, Rules rules) {
-  out.text("<");
-  out.token(kDsml);
-  out.text(" calls>\n");
-  for (const ToolCall& call : calls) DI_TRY(append_call(out, call, rules));
-  out.text("</");
-  out.token(kDsml);
-  out.text(" calls>");
-  return {};
-}
-
 Result<EncodedPrompt> Dsv41Encoder::encode(const Conversation& conversation) const {
-  return Rendering(conversation).run();
+  return Rendering(conversation, registry_).run();
 }
 
 }  // namespace deepinfer::prompt

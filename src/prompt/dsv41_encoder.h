@@ -6,18 +6,21 @@
 #pragma once
 
 #include "prompt/encoder.h"
+#include "prompt/tool_call_registry.h"
 
 namespace deepinfer::prompt {
 
 class Dsv41Encoder final : public Encoder {
  public:
+  /// With a registry, calls that the model wrote itself are rendered as it wrote them; it outlives the encoder.
+  explicit Dsv41Encoder(const ToolCallRegistry* registry = nullptr) : registry_(registry) {}
+
   /// Errors: two response formats at once; under the checkpoint rules also an empty developer message, an unknown
   /// task, placeholder text, an image without a source and arguments that are not a JSON object.
   Result<EncodedPrompt> encode(const Conversation& conversation) const override;
-};
 
-/// Appends one call block, `<｜DSML｜ calls>` to `</｜DSML｜ calls>`, without the blank line before it.
-/// Errors: arguments that are not a JSON object under the checkpoint rules; the recipe rules wrap them instead.
-Status append_call_block(PromptSegments& out, const std::vector<ToolCall>& calls, Rules rules);
+ private:
+  const ToolCallRegistry* registry_;
+};
 
 }  // namespace deepinfer::prompt

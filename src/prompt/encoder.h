@@ -54,6 +54,7 @@ struct EncodedPrompt {
   std::optional<InitialStage> initial_stage;
   bool opened_call_block = false;  ///< a forced call: the completion starts inside the block
   std::int64_t images = 0;
+  std::vector<std::string> image_sources;  ///< URLs of the image blocks in the order of their tokens
 };
 
 class Encoder {

@@ -89,6 +89,8 @@ struct ParsingOptions {
   bool parse_json_output = false;
   std::optional<InitialStage> initial_stage;
   std::vector<std::string> stop_sequences;
+  bool reasoning_fallback = false;  ///< reasoning that never closes is shown as content too at finish "stop"
+  bool accept_json_invoke = false;  ///< a JSON object directly inside an invoke is taken as its arguments
 };
 
 /// What the sampler must obey. `schema` is a schema, a regular expression or a list of tools, as `kind` says.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "prompt/python_json.h"
 #include "prompt/structure_tokens.h"
 
@@ -39,6 +40,8 @@ OutputParser::OutputParser(const ParsingOptions& options, const tokenizer::Token
                                      : make_patterns({&kThinkEndByte, 1}, {&kDsmlByte, 1})),
       parse_tool_calls_(options.parse_tool_calls),
       json_output_(options.parse_json_output),
+      reasoning_fallback_(options.reasoning_fallback),
+      accept_json_invoke_(options.accept_json_invoke),
       stops_(options.stop_sequences) {
   if (options.starts_in_tool_calls) {
     state_ = State::kBlock;
@@ -89,6 +92,7 @@ std::vector<ParseEvent> OutputParser::finish(std::string_view reason) {
   utf8_.finish(tail);
   if (!tail.empty()) feed(tail);
   flush_held();
+  if (state_ == State::kReasoning && reason == "stop") content_ += unclosed_reasoning_;
   flush_content();
   if (!finished_) flush_filters();
   if (!finished_) {
@@ -123,7 +127,12 @@ void OutputParser::feed(std::string_view text) {
   const std::string joined = held_.empty() ? std::string(text) : held_ + std::string(text);
   held_.clear();
   std::string_view input = joined;
-  while (!input.empty() && step(input)) {
+  for (bool more = true; more && !input.empty();) {
+    const std::string_view before = input;
+    const bool inside = inside_invoke();
+    more = step(input);
+    if (inside) invoke_ += before.substr(0, before.size() - input.size());
+    if (inside && !inside_invoke()) close_call();
   }
   held_ = input;
 }
@@ -187,8 +196,10 @@ bool OutputParser::step_block(std::string_view& input) {
     state_ = State::kDone;
     return true;
   }
-  input.remove_prefix(found.pattern == 0 ? patterns_.invoke.size() : patterns_.invoke_tight.size());
+  invoke_ = found.pattern == 0 ? patterns_.invoke : patterns_.invoke_tight;
+  input.remove_prefix(invoke_.size());
   name_.clear();
+  body_.clear();
   state_ = State::kName;
   return true;
 }
@@ -211,11 +222,12 @@ bool OutputParser::step_name(std::string_view& input) {
 bool OutputParser::step_call(std::string_view& input) {
   const Scan found = scan(input, {patterns_.parameter, patterns_.parameter_tight, patterns_.close});
   drop(found.at);
+  if (accept_json_invoke_ && first_parameter_) body_ += expand(input.substr(0, found.at));
   input.remove_prefix(found.at);
   if (found.pattern < 0) return false;
   if (found.pattern == 2) {
     input.remove_prefix(patterns_.close.size());
-    emit_arguments(first_parameter_ ? "{}" : "}");
+    emit_arguments(first_parameter_ ? empty_arguments() : "}");
     state_ = State::kBlock;
     return true;
   }
@@ -225,6 +237,33 @@ bool OutputParser::step_call(std::string_view& input) {
   key_in_quotes_ = false;
   state_ = State::kKey;
   return true;
+}
+
+// "{}", or with accept_json_invoke the JSON object that stands where parameters are expected.
+std::string OutputParser::empty_arguments() const {
+  if (!accept_json_invoke_) return "{}";
+  const std::size_t begin = body_.find('{');
+  const std::size_t end = body_.rfind('}');
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return "{}";
+  std::string object = body_.substr(begin, end - begin + 1);
+  return base::parse_json(object) ? object : "{}";
+}
+
+// The invoke is complete once its closing tag has begun; the rest of the tag is always the same.
+void OutputParser::close_call() {
+  PromptSegments segments;
+  if (tokenizer_ == nullptr) {
+    segments.text_with_tokens(invoke_, {kDsml});
+  } else {
+    for (std::string_view rest = invoke_; !rest.empty();) {
+      const std::size_t marker = std::min(rest.find_first_of("\xFE\xFF"), rest.size());
+      segments.text(rest.substr(0, marker));
+      if (marker < rest.size()) segments.token(rest[marker] == kDsmlByte ? kDsml : kThinkEnd);
+      rest.remove_prefix(std::min(marker + 1, rest.size()));
+    }
+  }
+  segments.text(" invoke>");
+  call_segments_.push_back(std::move(segments));
 }
 
 // The key with its quotes, up to a blank outside quotes.
@@ -253,25 +292,34 @@ bool OutputParser::step_type(std::string_view& input) {
   string_value_ = found.pattern == 0;
   input.remove_prefix(string_value_ ? kStringTrue.size() : kStringFalse.size());
   if (string_value_) emit_arguments("\"");
+  value_.clear();
   state_ = State::kValue;
   return true;
 }
 
 bool OutputParser::step_value(std::string_view& input) {
   const Scan found = scan(input, {patterns_.close});
-  std::string text = expand(input.substr(0, found.at));
-  if (string_value_) {
-    std::string escaped;
-    append_json_escaped(escaped, text);
-    text = std::move(escaped);
-  }
-  emit_arguments(text);
+  add_value(expand(input.substr(0, found.at)));
   input.remove_prefix(found.at);
   if (found.pattern < 0) return false;
   input.remove_prefix(patterns_.close.size());
-  if (string_value_) emit_arguments("\"");
+  if (string_value_) {
+    emit_arguments("\"");
+  } else if (!base::parse_json(value_)) {
+    ++invalid_values_;
+  }
   state_ = State::kCall;
   return true;
+}
+
+void OutputParser::add_value(std::string_view text) {
+  if (!string_value_) {
+    value_ += text;
+    return emit_arguments(text);
+  }
+  std::string escaped;
+  append_json_escaped(escaped, text);
+  emit_arguments(escaped);
 }
 
 bool OutputParser::step_done(std::string_view& input) {
@@ -289,12 +337,7 @@ void OutputParser::flush_held() {
       add_text(rest);
       release_newlines();
       break;
-    case State::kValue: {
-      std::string text;
-      string_value_ ? append_json_escaped(text, expand(rest)) : void(text = expand(rest));
-      emit_arguments(text);
-      break;
-    }
+    case State::kValue: add_value(expand(rest)); break;
     default: drop(rest.size());
   }
 }
@@ -310,16 +353,23 @@ void OutputParser::add_text(std::string_view text) {
   const std::size_t body = last == std::string_view::npos ? 0 : last + 1;
   if (body > 0) {
     release_newlines();
-    const std::string expanded = expand(text.substr(0, body));
-    state_ == State::kReasoning ? emit(ParseEvent::Kind::kReasoning, expanded) : emit_content(expanded);
+    add_shown(expand(text.substr(0, body)));
   }
   pending_newlines_ += static_cast<std::int64_t>(text.size() - body);
 }
 
 void OutputParser::release_newlines() {
   if (pending_newlines_ == 0) return;
-  const std::string newlines(static_cast<std::size_t>(std::exchange(pending_newlines_, 0)), '\n');
-  state_ == State::kReasoning ? emit(ParseEvent::Kind::kReasoning, newlines) : emit_content(newlines);
+  add_shown(std::string(static_cast<std::size_t>(std::exchange(pending_newlines_, 0)), '\n'));
+}
+
+void OutputParser::add_shown(const std::string& text) {
+  if (state_ != State::kReasoning) {
+    content_ += text;
+    return;
+  }
+  emit(ParseEvent::Kind::kReasoning, text);
+  if (reasoning_fallback_) unclosed_reasoning_ += text;
 }
 
 void OutputParser::emit(ParseEvent::Kind kind, std::string_view text) {
@@ -331,8 +381,6 @@ void OutputParser::emit(ParseEvent::Kind kind, std::string_view text) {
     events_.push_back({kind, index, std::string(text)});
   }
 }
-
-void OutputParser::emit_content(std::string_view text) { content_ += text; }
 
 void OutputParser::flush_content() {
   if (content_.empty()) return;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "deepinfer/status.h"
+#include "prompt/encoder.h"
 #include "prompt/json_answer_filter.h"
 #include "prompt/messages.h"
 #include "prompt/stop_scanner.h"
@@ -55,6 +56,10 @@ class OutputParser {
   std::int64_t calls() const { return calls_; }
   /// Bytes that the machine dropped: text around tags, after the block, and broken tags.
   std::int64_t dropped_bytes() const { return dropped_bytes_; }
+  /// Values given as JSON (`string="false"`) that are not JSON; they are delivered as they are.
+  std::int64_t invalid_values() const { return invalid_values_; }
+  /// The invoke of each closed call as the model wrote it, for ToolCallRegistry. Calls are closed in order.
+  const std::vector<PromptSegments>& call_segments() const { return call_segments_; }
 
  private:
   enum class State : std::uint8_t { kReasoning, kContent, kBlock, kName, kCall, kKey, kType, kValue, kDone };
@@ -89,13 +94,17 @@ class OutputParser {
   bool step_value(std::string_view& input);
   bool step_done(std::string_view& input);
   void enter_block(std::string_view before);
+  void close_call();
+  void add_value(std::string_view text);
+  std::string empty_arguments() const;
+  bool inside_invoke() const { return state_ >= State::kName && state_ <= State::kValue; }
   void flush_held();
 
   void add_text(std::string_view text);      // reasoning or content, after the newline rules
   void release_newlines();
+  void add_shown(const std::string& text);   // of the reasoning or content state
   void emit(ParseEvent::Kind kind, std::string_view text);
   void emit_arguments(std::string_view text) { emit(ParseEvent::Kind::kArguments, text); }
-  void emit_content(std::string_view text);
   void flush_content();                      // sends the chunk's content through the filters
   void flush_filters();
   std::string expand(std::string_view text) const;  // marker bytes back to their literals
@@ -107,17 +116,25 @@ class OutputParser {
   Patterns patterns_;
   bool parse_tool_calls_;
   bool json_output_;
+  bool reasoning_fallback_;
+  bool accept_json_invoke_;
 
   State state_ = State::kContent;
   std::string held_;                  // a proper prefix of a pattern of the state
   std::int64_t pending_newlines_ = 0; // newlines at the end of the text so far, before `held_`
   bool skip_newlines_ = false;        // at the start of reasoning or content
   std::string name_;                  // of the call being read
+  std::string invoke_;                // everything of it so far
+  std::string body_;                  // text inside it before a parameter, with accept_json_invoke
+  std::string value_;                 // of the JSON parameter being read
+  std::string unclosed_reasoning_;    // with reasoning_fallback
   bool key_in_quotes_ = false;
   bool first_parameter_ = true;
   bool string_value_ = false;
   std::int64_t calls_ = 0;
   std::int64_t dropped_bytes_ = 0;
+  std::int64_t invalid_values_ = 0;
+  std::vector<PromptSegments> call_segments_;
   bool finished_ = false;
 
   tokenizer::Utf8Filter utf8_;

@@ -13,13 +13,14 @@ using base::Json;
 
 namespace {
 
-Result<RenderedPrompt> render_converted(ConvertedRequest request) {
-  DI_ASSIGN(EncodedPrompt encoded, Dsv41Encoder().encode(request.conversation));
+Result<RenderedPrompt> render_converted(ConvertedRequest request, const ToolCallRegistry* registry) {
+  DI_ASSIGN(EncodedPrompt encoded, Dsv41Encoder(registry).encode(request.conversation));
   RenderedPrompt out;
   out.text = encoded.segments.prompt();
   out.special_ranges = encoded.segments.special_ranges();
   out.segments = std::move(encoded.segments);
   out.images = encoded.images;
+  out.image_sources = std::move(encoded.image_sources);
   out.thinking = request.conversation.thinking;
   out.effort = request.conversation.effort;
   out.parsing = std::move(request.parsing);
@@ -32,19 +33,20 @@ Result<RenderedPrompt> render_converted(ConvertedRequest request) {
 
 }  // namespace
 
-Result<RenderedPrompt> render_conversation(const Conversation& conversation) {
+Result<RenderedPrompt> render_conversation(const Conversation& conversation, const ToolCallRegistry* registry) {
   ConvertedRequest request;
   request.conversation = conversation;
   finish_conversion(request);
   for (const Message& message : conversation.messages) {
     if (!message.tools.empty()) request.parsing.parse_tool_calls = true;
   }
-  return render_converted(std::move(request));
+  return render_converted(std::move(request), registry);
 }
 
-Result<RenderedPrompt> render_request(const Json& body, RequestForm form, const RequestSettings& settings) {
+Result<RenderedPrompt> render_request(const Json& body, RequestForm form, const RequestSettings& settings,
+                                      const ToolCallRegistry* registry) {
   DI_ASSIGN(ConvertedRequest request, convert_request(form, body, settings));
-  return render_converted(std::move(request));
+  return render_converted(std::move(request), registry);
 }
 
 Result<std::vector<tokenizer::TokenId>> segments_to_ids(const PromptSegments& segments,

@@ -18,6 +18,7 @@
 #include "prompt/messages.h"
 #include "prompt/output_parser.h"
 #include "prompt/requests.h"
+#include "prompt/tool_call_registry.h"
 #include "tokenizer/tokenizer.h"
 
 namespace deepinfer::prompt {
@@ -27,6 +28,7 @@ struct RenderedPrompt {
   std::string text;                                   ///< all segments joined
   std::vector<PromptSegments::Range> special_ranges;  ///< code points of `text` that are structure tokens
   std::int64_t images = 0;                            ///< the text engine refuses prompts with images
+  std::vector<std::string> image_sources;             ///< URLs of image blocks in the order of their tokens
   bool thinking = true;
   int effort = kDefaultEffort;
   ParsingOptions parsing;
@@ -34,11 +36,14 @@ struct RenderedPrompt {
   bool stream = false;
 };
 
-/// Renders a conversation by its rules; parsing options and constraint follow from it.
-Result<RenderedPrompt> render_conversation(const Conversation& conversation);
+/// Renders a conversation by its rules; parsing options and constraint follow from it. With a registry, calls of the
+/// history are rendered as the model wrote them.
+Result<RenderedPrompt> render_conversation(const Conversation& conversation,
+                                           const ToolCallRegistry* registry = nullptr);
 
 /// Converts and renders one request. Errors: request_error.h.
-Result<RenderedPrompt> render_request(const base::Json& body, RequestForm form, const RequestSettings& settings);
+Result<RenderedPrompt> render_request(const base::Json& body, RequestForm form, const RequestSettings& settings,
+                                      const ToolCallRegistry* registry = nullptr);
 
 /// Token ids of a prompt: structure tokens by their literal, text without special parsing.
 /// Errors: kNotFound naming a structure token that the vocabulary lacks.

@@ -228,14 +228,28 @@ Result<std::vector<std::string>> read_stops(const Json& body, std::string_view k
   return stops;
 }
 
+namespace {
+
+// The official library accepts any non-empty ASCII; the markup has no escape, so the default profile is narrower.
+bool is_tool_name(std::string_view name, Profile profile) {
+  const auto ascii = [](char c) { return c > 0; };
+  if (profile == Profile::kOfficial) return !name.empty() && std::all_of(name.begin(), name.end(), ascii);
+  const auto accepted = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '-';
+  };
+  return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), accepted);
+}
+
+}  // namespace
+
 Result<Tool> read_tool(const ToolFields& fields, Profile profile) {
   const Json& object = *fields.object;
   Tool tool;
   DI_ASSIGN(tool.name, required_string(object, "name", fields.path));
-  const bool ascii = std::all_of(tool.name.begin(), tool.name.end(), [](char c) { return c > 0; });
-  if (tool.name.empty() || !ascii || (profile == Profile::kDefault && tool.name.size() > 128)) {
+  if (!is_tool_name(tool.name, profile)) {
     return request_error("function_name", join_path(fields.path, "name"),
-                         fmt::format("\"{}\" is not a name; wanted non-empty ASCII of at most 128 characters", tool.name));
+                         fmt::format("\"{}\" is not a name; accepted are 1 to 128 of A-Z a-z 0-9 _ . -", tool.name));
   }
   DI_ASSIGN(tool.description, optional_string(object, "description", fields.path));
   if (const Json* strict = present(object, "strict")) {
