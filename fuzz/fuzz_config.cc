@@ -38,7 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const bool flat = data[0] % 3 == 1;
-  const auto config = load_config_text(flat ? std::nullopt : std::optional(text), flat ? std::optional(text) : std::nullopt);
+  const auto config =
+      load_config_text(flat ? std::nullopt : std::optional(text), flat ? std::optional(text) : std::nullopt);
   if (config) check_accepted(*config, flat ? ConfigForm::kFlat : ConfigForm::kHuggingFace);
   return 0;
 }

@@ -10,8 +10,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   deepinfer::checkpoint::Problems problems;
   const auto content = deepinfer::checkpoint::parse_safetensors(file, problems);
   for (const auto& tensor : content.tensors) {
-    const bool inside = tensor.bytes.data() >= file.data() && tensor.offset >= 8 &&
-                        tensor.offset + static_cast<std::int64_t>(tensor.bytes.size()) <= static_cast<std::int64_t>(size);
+    const bool inside =
+        tensor.bytes.data() >= file.data() && tensor.offset >= 8 &&
+        tensor.offset + static_cast<std::int64_t>(tensor.bytes.size()) <= static_cast<std::int64_t>(size);
     if (!inside) std::abort();
   }
   return 0;

@@ -55,9 +55,9 @@ struct LoadReport {
   NameStyle style = NameStyle::kOfficial;
   std::int64_t tensors_bound = 0;
   std::int64_t bytes_bound = 0;
-  std::int64_t resident_bytes = 0;            ///< part of bytes_bound that every step reads
-  std::vector<std::string> ignored;           ///< file names of tensors that are declared ignored
-  std::vector<std::string> realigned;         ///< official names of tensors that were copied
+  std::int64_t resident_bytes = 0;     ///< part of bytes_bound that every step reads
+  std::vector<std::string> ignored;    ///< file names of tensors that are declared ignored
+  std::vector<std::string> realigned;  ///< official names of tensors that were copied
   std::vector<std::string> warnings;
 };
 

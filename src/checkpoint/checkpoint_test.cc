@@ -1,12 +1,12 @@
 // Loading: golden checkpoints, every refusal of checkpoint.md 6 on changed copies of one, dummy weights, inspection.
 #include "checkpoint/checkpoint.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <functional>
 #include <set>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "checkpoint/inspect.h"
 #include "checkpoint/shard_index.h"
@@ -39,7 +39,8 @@ TEST_P(GoldenCheckpoint, OpensWithEveryTensorConsumed) {
     const WeightView* view = moved.find(spec.name);
     ASSERT_NE(view, nullptr) << spec.name;
     EXPECT_EQ(view->name, spec.name);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(view->data) % static_cast<std::uintptr_t>(dtype_bytes(spec.dtype())), 0U);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(view->data) % static_cast<std::uintptr_t>(dtype_bytes(spec.dtype())),
+              0U);
   }
   EXPECT_EQ(moved.scaled("layers.0.attn.wq_a").scale.type.dtype, DType::kF8E8M0);
   EXPECT_EQ(moved.engram_layouts().size(), moved.config().engram_layer_ids.size());
@@ -90,12 +91,23 @@ constexpr auto kInvalid = ErrorCode::kInvalidArgument;
 INSTANTIATE_TEST_SUITE_P(
     All, ChangedCheckpoint,
     testing::Values(
-        Change{"Missing", [](Folder& f) { f.erase("norm.weight"); }, kInvalid, {"norm.weight: is missing; expected BF16 [128]"}},
-        Change{"ScaleMissing", [](Folder& f) { f.erase("layers.2.attn.wo_b.scale"); }, kInvalid,
+        Change{"Missing",
+               [](Folder& f) { f.erase("norm.weight"); },
+               kInvalid,
+               {"norm.weight: is missing; expected BF16 [128]"}},
+        Change{"ScaleMissing",
+               [](Folder& f) { f.erase("layers.2.attn.wo_b.scale"); },
+               kInvalid,
                {"layers.2.attn.wo_b.scale: is missing; expected F8_E8M0 or U8 [4, 2]"}},
-        Change{"ExpertIncomplete", [](Folder& f) { f.erase("layers.2.ffn.experts.7.w3.weight"); }, kInvalid,
+        Change{"ExpertIncomplete",
+               [](Folder& f) { f.erase("layers.2.ffn.experts.7.w3.weight"); },
+               kInvalid,
                {"layers.2.ffn.experts.7.w3.weight: is missing"}},
-        Change{"Extra", [](Folder& f) { f.tensors.push_back({"layers.0.attn.bias", "F32", {1}, "abcd", 0}); }, kInvalid,
+        Change{"Extra",
+               [](Folder& f) {
+                 f.tensors.push_back({"layers.0.attn.bias", "F32", {1}, "abcd", 0});
+               },
+               kInvalid,
                {"layers.0.attn.bias: is no tensor of this configuration (dtype F32, shape [1])"}},
         Change{"ExtraExpert",
                [](Folder& f) {
@@ -103,13 +115,21 @@ INSTANTIATE_TEST_SUITE_P(
                  extra.name = "layers.0.ffn.experts.8.w1.weight";
                  f.tensors.push_back(extra);
                },
-               kInvalid, {"layers.0.ffn.experts.8.w1.weight: is no tensor"}},
-        Change{"GateOfRatio1", [](Folder& f) {
+               kInvalid,
+               {"layers.0.ffn.experts.8.w1.weight: is no tensor"}},
+        Change{"GateOfRatio1",
+               [](Folder& f) {
                  auto extra = f.at("layers.1.attn.compressor.wgate.weight");
                  extra.name = "layers.3.attn.compressor.wgate.weight";
                  f.tensors.push_back(extra);
-               }, kInvalid, {"layers.3.attn.compressor.wgate.weight: is no tensor"}},
-        Change{"WrongShape", [](Folder& f) { f.at("layers.0.attn.wq_a.weight").shape = {128, 64}; }, kInvalid,
+               },
+               kInvalid,
+               {"layers.3.attn.compressor.wgate.weight: is no tensor"}},
+        Change{"WrongShape",
+               [](Folder& f) {
+                 f.at("layers.0.attn.wq_a.weight").shape = {128, 64};
+               },
+               kInvalid,
                {"layers.0.attn.wq_a.weight: has the shape [128, 64], accepted: [64, 128]"}},
         Change{"ScaleOfOtherBlock",
                [](Folder& f) {
@@ -117,50 +137,93 @@ INSTANTIATE_TEST_SUITE_P(
                  scale.shape = {2, 1};
                  scale.bytes.resize(2);
                },
-               kInvalid, {"has the shape [2, 1], accepted: [8, 2] (one scale a 32 x 32 block"}},
+               kInvalid,
+               {"has the shape [2, 1], accepted: [8, 2] (one scale a 32 x 32 block"}},
         Change{"ExpertScaleByTile",
                [](Folder& f) {
                  auto& scale = f.at("layers.0.ffn.experts.0.w1.scale");
                  scale.shape = {2, 4};
                  scale.bytes.resize(8);
                },
-               kInvalid, {"accepted: [64, 4] (one scale a 1 x 32 block"}},
+               kInvalid,
+               {"accepted: [64, 4] (one scale a 1 x 32 block"}},
         Change{"WrongType",
-               [](Folder& f) { f.at("layers.0.attn.wq_a.weight").dtype = "I8"; }, kInvalid,
+               [](Folder& f) { f.at("layers.0.attn.wq_a.weight").dtype = "I8"; },
+               kInvalid,
                {"layers.0.attn.wq_a.weight: has dtype I8, accepted: F8_E4M3"}},
-        Change{"UnknownTypeUsed", [](Folder& f) { f.at("layers.0.attn.wq_a.scale").dtype = "F8_E9M9"; }, kInvalid,
+        Change{"UnknownTypeUsed",
+               [](Folder& f) { f.at("layers.0.attn.wq_a.scale").dtype = "F8_E9M9"; },
+               kInvalid,
                {"has dtype F8_E9M9, accepted: F8_E8M0, U8"}},
-        Change{"Two", [](Folder& f) { f.erase("norm.weight"); f.erase("head.weight"); }, kInvalid,
+        Change{"Two",
+               [](Folder& f) {
+                 f.erase("norm.weight");
+                 f.erase("head.weight");
+               },
+               kInvalid,
                {"2 problems", "norm.weight: is missing", "head.weight: is missing"}},
-        Change{"NanWeight", [](Folder& f) { f.at("layers.0.attn.wkv.weight").bytes[7] = '\x7f'; f.at("layers.0.attn.wkv.weight").bytes[9] = '\xff'; },
-               kInvalid, {"layers.0.attn.wkv.weight: 2 NaN codes"}},
-        Change{"NanScale", [](Folder& f) { f.at("layers.4.attn.wkv.scale").bytes[3] = '\xff'; }, kInvalid,
+        Change{"NanWeight",
+               [](Folder& f) {
+                 f.at("layers.0.attn.wkv.weight").bytes[7] = '\x7f';
+                 f.at("layers.0.attn.wkv.weight").bytes[9] = '\xff';
+               },
+               kInvalid,
+               {"layers.0.attn.wkv.weight: 2 NaN codes"}},
+        Change{"NanScale",
+               [](Folder& f) { f.at("layers.4.attn.wkv.scale").bytes[3] = '\xff'; },
+               kInvalid,
                {"layers.4.attn.wkv.scale: 1 NaN codes (0xFF)"}},
-        Change{"HugeScale", [](Folder& f) { f.at("layers.4.attn.wkv.scale").bytes[3] = static_cast<char>(168); }, kInvalid,
+        Change{"HugeScale",
+               [](Folder& f) { f.at("layers.4.attn.wkv.scale").bytes[3] = static_cast<char>(168); },
+               kInvalid,
                {"1 scales above 2^40"}},
-        Change{"ZeroScales", [](Folder& f) { f.at("layers.4.attn.wkv.scale").bytes.assign(8, '\0'); }, kInvalid,
+        Change{"ZeroScales",
+               [](Folder& f) { f.at("layers.4.attn.wkv.scale").bytes.assign(8, '\0'); },
+               kInvalid,
                {"every scale is code 0"}},
-        Change{"NanExpertScale", [](Folder& f) { f.at("mtp.1.ffn.experts.3.w2.scale").bytes[0] = '\xff'; }, kInvalid,
+        Change{"NanExpertScale",
+               [](Folder& f) { f.at("mtp.1.ffn.experts.3.w2.scale").bytes[0] = '\xff'; },
+               kInvalid,
                {"mtp.1.ffn.experts.3.w2.scale"}},
-        Change{"NanEngramRow", [](Folder& f) { f.at("layers.4.engram.embed.weight").bytes[629 * 32] = '\x7f'; }, kInvalid,
+        Change{"NanEngramRow",
+               [](Folder& f) { f.at("layers.4.engram.embed.weight").bytes[629 * 32] = '\x7f'; },
+               kInvalid,
                {"layers.4.engram.embed.weight"}},
-        Change{"NormNotFinite", [](Folder& f) { f.at("norm.weight").bytes.replace(4, 2, "\x80\x7f"); }, kInvalid,
+        Change{"NormNotFinite",
+               [](Folder& f) { f.at("norm.weight").bytes.replace(4, 2, "\x80\x7f"); },
+               kInvalid,
                {"norm.weight: 1 infinite or NaN values"}},
-        Change{"BiasNotFinite", [](Folder& f) { f.at("layers.1.ffn.gate.bias").bytes.replace(0, 4, std::string("\0\0\xc0\xff", 4)); },
-               kInvalid, {"layers.1.ffn.gate.bias: 1 infinite or NaN"}},
-        Change{"HyperNotFinite", [](Folder& f) { f.at("layers.1.hc_ffn_fn").bytes.replace(8, 4, std::string("\0\0\x80\x7f", 4)); },
-               kInvalid, {"layers.1.hc_ffn_fn"}},
+        Change{"BiasNotFinite",
+               [](Folder& f) { f.at("layers.1.ffn.gate.bias").bytes.replace(0, 4, std::string("\0\0\xc0\xff", 4)); },
+               kInvalid,
+               {"layers.1.ffn.gate.bias: 1 infinite or NaN"}},
+        Change{"HyperNotFinite",
+               [](Folder& f) { f.at("layers.1.hc_ffn_fn").bytes.replace(8, 4, std::string("\0\0\x80\x7f", 4)); },
+               kInvalid,
+               {"layers.1.hc_ffn_fn"}},
         Change{"EngramRows", [](Folder& f) { f.edit_config("462", "463"); }, kInvalid, {"463, accepted: 462"}},
-        Change{"NoConfig", [](Folder& f) { f.config.clear(); f.flat.clear(); }, ErrorCode::kNotFound, {"config.json"}},
-        Change{"FormsDisagree", [](Folder& f) {
+        Change{"NoConfig",
+               [](Folder& f) {
+                 f.config.clear();
+                 f.flat.clear();
+               },
+               ErrorCode::kNotFound,
+               {"config.json"}},
+        Change{"FormsDisagree",
+               [](Folder& f) {
                  const std::string flat = f.flat;
                  f.edit_config("\"swiglu_limit\": 2.5", "\"swiglu_limit\": 3.5");
                  f.flat = flat;
-               }, kInvalid, {"swiglu_limit: is 3.5 in config.json"}},
-        Change{"MoreLayersThanTensors", [](Folder& f) {
+               },
+               kInvalid,
+               {"swiglu_limit: is 3.5 in config.json"}},
+        Change{"MoreLayersThanTensors",
+               [](Folder& f) {
                  f.edit_config("\"num_nextn_predict_layers\": 2", "\"num_nextn_predict_layers\": 3");
                  f.edit_config("\"compress_ratios\": [", "\"compress_ratios\": [0,");
-               }, kInvalid, {"compress_ratios"}}),
+               },
+               kInvalid,
+               {"compress_ratios"}}),
     [](const testing::TestParamInfo<Change>& param) { return param.param.name; });
 
 // Changes after which the checkpoint is still a good one.
@@ -186,19 +249,67 @@ void put_unaligned(Folder& folder) {
 }
 INSTANTIATE_TEST_SUITE_P(
     All, HarmlessChange,
-    testing::Values(
-        Change{"ScalesAsU8", [](Folder& f) { for (auto& t : f.tensors) if (t.dtype == "F8_E8M0") t.dtype = "U8"; }, {}, {}},
-        Change{"PackedAsU8", [](Folder& f) { for (auto& t : f.tensors) if (t.dtype == "I8") t.dtype = "U8"; }, {}, {}},
-        Change{"PackedAsF4", [](Folder& f) { for (auto& t : f.tensors) if (t.dtype == "I8") { t.dtype = "F4"; t.shape[1] *= 2; } }, {}, {}},
-        Change{"UnknownTypeUnused", [](Folder& f) { f.tensors.push_back({"vision.x", "F8_E9M9", {3}, "abcde", 2}); }, {}, {}},
-        Change{"ImageTensors", [](Folder& f) { f.tensors.push_back({"image_start", "BF16", {1}, "ab", 0}); f.tensors.push_back({"aligner.w1.bias", "BF16", {1}, "ab", 0}); }, {}, {}},
-        Change{"NoImageBias", [](Folder& f) { for (int i = 0; i < 5; ++i) f.erase("layers." + std::to_string(i) + ".ffn.gate.bias_vl"); }, {}, {}},
-        Change{"Unaligned", put_unaligned, {}, {}},
-        Change{"ScatteredExperts", [](Folder& f) { for (std::size_t i = 0; i < f.tensors.size(); ++i) f.tensors[i].shard = i % f.shards; }, {}, {}},
-        Change{"ReversedOrder", [](Folder& f) { std::reverse(f.tensors.begin(), f.tensors.end()); }, {}, {}},
-        Change{"OneShard", [](Folder& f) { for (auto& t : f.tensors) t.shard = 0; f.shards = 1; }, {}, {}},
-        Change{"FlatOnly", [](Folder& f) { f.config.clear(); }, {}, {}},
-        Change{"HuggingFaceOnly", [](Folder& f) { f.flat.clear(); }, {}, {}}),
+    testing::Values(Change{"ScalesAsU8",
+                           [](Folder& f) {
+                             for (auto& t : f.tensors)
+                               if (t.dtype == "F8_E8M0") t.dtype = "U8";
+                           },
+                           {},
+                           {}},
+                    Change{"PackedAsU8",
+                           [](Folder& f) {
+                             for (auto& t : f.tensors)
+                               if (t.dtype == "I8") t.dtype = "U8";
+                           },
+                           {},
+                           {}},
+                    Change{"PackedAsF4",
+                           [](Folder& f) {
+                             for (auto& t : f.tensors)
+                               if (t.dtype == "I8") {
+                                 t.dtype = "F4";
+                                 t.shape[1] *= 2;
+                               }
+                           },
+                           {},
+                           {}},
+                    Change{"UnknownTypeUnused",
+                           [](Folder& f) {
+                             f.tensors.push_back({"vision.x", "F8_E9M9", {3}, "abcde", 2});
+                           },
+                           {},
+                           {}},
+                    Change{"ImageTensors",
+                           [](Folder& f) {
+                             f.tensors.push_back({"image_start", "BF16", {1}, "ab", 0});
+                             f.tensors.push_back({"aligner.w1.bias", "BF16", {1}, "ab", 0});
+                           },
+                           {},
+                           {}},
+                    Change{"NoImageBias",
+                           [](Folder& f) {
+                             for (int i = 0; i < 5; ++i) f.erase("layers." + std::to_string(i) + ".ffn.gate.bias_vl");
+                           },
+                           {},
+                           {}},
+                    Change{"Unaligned", put_unaligned, {}, {}},
+                    Change{"ScatteredExperts",
+                           [](Folder& f) {
+                             for (std::size_t i = 0; i < f.tensors.size(); ++i) f.tensors[i].shard = i % f.shards;
+                           },
+                           {},
+                           {}},
+                    Change{
+                        "ReversedOrder", [](Folder& f) { std::reverse(f.tensors.begin(), f.tensors.end()); }, {}, {}},
+                    Change{"OneShard",
+                           [](Folder& f) {
+                             for (auto& t : f.tensors) t.shard = 0;
+                             f.shards = 1;
+                           },
+                           {},
+                           {}},
+                    Change{"FlatOnly", [](Folder& f) { f.config.clear(); }, {}, {}},
+                    Change{"HuggingFaceOnly", [](Folder& f) { f.flat.clear(); }, {}, {}}),
     [](const testing::TestParamInfo<Change>& param) { return param.param.name; });
 
 TEST(Checkpoint, MisalignedNumbersAreCopiedAndReported) {

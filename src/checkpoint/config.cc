@@ -110,15 +110,19 @@ void parse_fields(const Json& root, ConfigForm form, ModelConfig& config, Proble
     const auto key = form == ConfigForm::kFlat ? field.flat : field.hugging_face;
     if (key.empty()) continue;
     const Json* value = at_path(root, key);
-    if (value == nullptr && !field.alias.empty() && form == ConfigForm::kHuggingFace) value = at_path(root, field.alias);
+    if (value == nullptr && !field.alias.empty() && form == ConfigForm::kHuggingFace)
+      value = at_path(root, field.alias);
     if (value == nullptr) {
       if (field.presence == Presence::kRequired) {
         problems.add(ErrorCode::kInvalidArgument, std::string(key), "is missing");
       }
       continue;
     }
-    std::visit([&](auto member) { read_field(*value, config.*member, {key, field.minimum, field.maximum}, problems); },
-               field.member);
+    std::visit(
+        [&](auto member) {
+          read_field(*value, config.*member, {key, field.minimum, field.maximum}, problems);
+        },
+        field.member);
   }
 }
 
@@ -134,8 +138,11 @@ void parse_vision(const Json& root, ConfigForm form, ModelConfig& config, Proble
       problems.add(ErrorCode::kInvalidArgument, std::string(key), "is missing (vision block)");
       continue;
     }
-    std::visit([&](auto member) { read_field(*value, vision.*member, {key, field.minimum, field.maximum}, problems); },
-               field.member);
+    std::visit(
+        [&](auto member) {
+          read_field(*value, vision.*member, {key, field.minimum, field.maximum}, problems);
+        },
+        field.member);
   }
   const std::string_view ratio_key = flat ? "max_wh_ratio" : "vision_config.max_wh_ratio";
   const Json* ratio = at_path(root, ratio_key);
@@ -183,8 +190,7 @@ void compare_vision(const VisionConfig& a, const VisionConfig& b, Problems& prob
         [&](auto member) {
           if (a.*member == b.*member) return;
           problems.add(ErrorCode::kInvalidArgument, std::string(field.hugging_face),
-                       "is {} in config.json, but {} is {} in inference/config.json", a.*member, field.flat,
-                       b.*member);
+                       "is {} in config.json, but {} is {} in inference/config.json", a.*member, field.flat, b.*member);
         },
         field.member);
   }
@@ -274,8 +280,9 @@ Json config_to_json(const ModelConfig& config, ConfigForm form) {
   Json root = Json::object();
   for (const FixedField& field : fixed_fields(form)) {
     const bool vision = field.key.starts_with("vision_config");
-    if (vision ? !config.vision : field.presence == Presence::kOptional && field.key.find('.') != std::string_view::npos &&
-                                      !field.key.ends_with("model_type")) {
+    if (vision ? !config.vision
+               : field.presence == Presence::kOptional && field.key.find('.') != std::string_view::npos &&
+                     !field.key.ends_with("model_type")) {
       continue;
     }
     set_path(root, field.key, *base::parse_json(field.accepted));

@@ -1,9 +1,9 @@
 // The model configuration: both file forms, agreement, validation, layer roles. Source: model.md 1.
 //
-// A checkpoint carries the Hugging Face form (config.json), the flat form (inference/config.json) or both; each field is
-// declared once, in the table of config_fields.cc, with its key in either form. A missing key is an error: nothing falls
-// back to a default except what model.md 1.1 lists (gate_temp 1, max_wh_ratio none, no vision block; in the flat form
-// the context length, taken as factor x original length, and the ids of the three control tokens).
+// A checkpoint carries the Hugging Face form (config.json), the flat form (inference/config.json) or both; each field
+// is declared once, in the table of config_fields.cc, with its key in either form. A missing key is an error: nothing
+// falls back to a default except what model.md 1.1 lists (gate_temp 1, max_wh_ratio none, no vision block; in the flat
+// form the context length, taken as factor x original length, and the ids of the three control tokens).
 #pragma once
 
 #include <cstdint>
@@ -76,13 +76,13 @@ struct ModelConfig {
 
   // Compressed attention.
   std::int64_t sliding_window = 0;
-  std::vector<std::int64_t> compress_ratios;        ///< [num_hidden_layers + draft layers]
-  std::vector<std::int64_t> kv_source_layer_ids;    ///< ascending
-  std::vector<std::int64_t> index_source_layer_ids; ///< ascending, a superset of the KV owners
+  std::vector<std::int64_t> compress_ratios;         ///< [num_hidden_layers + draft layers]
+  std::vector<std::int64_t> kv_source_layer_ids;     ///< ascending
+  std::vector<std::int64_t> index_source_layer_ids;  ///< ascending, a superset of the KV owners
   std::int64_t index_n_heads = 0;
   std::int64_t index_head_dim = 0;
   std::int64_t index_topk = 0;
-  std::int64_t candidate_source_layer_id = -1;      ///< negative = candidates off
+  std::int64_t candidate_source_layer_id = -1;  ///< negative = candidates off
   std::int64_t candidate_topk_blocks = 0;
   std::int64_t candidate_block_size = 0;
 
@@ -97,7 +97,7 @@ struct ModelConfig {
   std::int64_t engram_max_ngram_size = 0;
   std::int64_t engram_n_heads = 0;
   std::int64_t engram_head_dim = 0;
-  std::int64_t engram_vocab_size = 0;               ///< prime start
+  std::int64_t engram_vocab_size = 0;  ///< prime start
   std::int64_t engram_pad_token_id = 0;
   std::int64_t engram_compressed_vocab_size = 0;
 
@@ -165,7 +165,8 @@ void validate_config(const ModelConfig& config, Problems& problems);
 
 /// Parses, compares and validates. Either text may be absent (nullopt), not both.
 /// Errors: kInvalidArgument, kUnsupported, kDataCorruption (no JSON), kNotFound (both absent); all problems listed.
-Result<ModelConfig> load_config_text(std::optional<std::string_view> hugging_face, std::optional<std::string_view> flat);
+Result<ModelConfig> load_config_text(std::optional<std::string_view> hugging_face,
+                                     std::optional<std::string_view> flat);
 
 /// Reads `<dir>/config.json` and `<dir>/inference/config.json`.
 Result<ModelConfig> load_config(const std::string& dir);

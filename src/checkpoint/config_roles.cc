@@ -59,7 +59,8 @@ class Validator {
   }
 
   bool layer_list(const char* field, const IntList& list) {
-    const bool ok = strictly_ascending(list) && (list.empty() || (list.front() >= 0 && list.back() < c_.num_hidden_layers));
+    const bool ok =
+        strictly_ascending(list) && (list.empty() || (list.front() >= 0 && list.back() < c_.num_hidden_layers));
     require(ok, field, "is {}, accepted: ascending layer ids from 0 to {}", shown(list), c_.num_hidden_layers - 1);
     return ok;
   }
@@ -99,8 +100,7 @@ class Validator {
     require(contains(c_.index_source_layer_ids, c_.candidate_source_layer_id), "candidate_source_layer_id",
             "is {}, accepted: negative (off) or one of {}", c_.candidate_source_layer_id,
             shown(c_.index_source_layer_ids));
-    require(c_.candidate_topk_blocks > 0, "candidate_topk_blocks", "is {}, accepted: from 1",
-            c_.candidate_topk_blocks);
+    require(c_.candidate_topk_blocks > 0, "candidate_topk_blocks", "is {}, accepted: from 1", c_.candidate_topk_blocks);
     require(c_.candidate_block_size > 0, "candidate_block_size", "is {}, accepted: from 1", c_.candidate_block_size);
   }
 
@@ -115,13 +115,13 @@ class Validator {
     multiple_of_32("index_head_dim", c_.index_head_dim);
     multiple_of_32("head_dim", c_.head_dim);
     multiple_of_32("o_groups x o_lora_rank", c_.output_rank());
-    require(c_.num_attention_heads % c_.o_groups == 0, "o_groups", "is {}, accepted: divisors of num_attention_heads {}",
-            c_.o_groups, c_.num_attention_heads);
+    require(c_.num_attention_heads % c_.o_groups == 0, "o_groups",
+            "is {}, accepted: divisors of num_attention_heads {}", c_.o_groups, c_.num_attention_heads);
     multiple_of_32("num_attention_heads x head_dim / o_groups", c_.output_group_width());
-    require(c_.qk_rope_head_dim % 2 == 0 && c_.qk_rope_head_dim <= c_.index_head_dim &&
-                c_.qk_rope_head_dim <= c_.head_dim,
-            "qk_rope_head_dim", "is {}, accepted: even, at most index_head_dim {} and head_dim {}",
-            c_.qk_rope_head_dim, c_.index_head_dim, c_.head_dim);
+    require(
+        c_.qk_rope_head_dim % 2 == 0 && c_.qk_rope_head_dim <= c_.index_head_dim && c_.qk_rope_head_dim <= c_.head_dim,
+        "qk_rope_head_dim", "is {}, accepted: even, at most index_head_dim {} and head_dim {}", c_.qk_rope_head_dim,
+        c_.index_head_dim, c_.head_dim);
     require(c_.rope_beta_fast > c_.rope_beta_slow, "rope_scaling.beta_fast", "is {}, accepted: above beta_slow {}",
             c_.rope_beta_fast, c_.rope_beta_slow);
   }

@@ -1,10 +1,10 @@
 // Both file forms, their agreement, every relation of model.md 1.2, and the derived roles.
 #include "checkpoint/config.h"
 
-#include <functional>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <functional>
 
 #include "base/io.h"
 #include "checkpoint/config_fields.h"
@@ -107,7 +107,8 @@ class HostileText : public testing::TestWithParam<TextCase> {};
 
 TEST_P(HostileText, IsRefusedWithFieldValueAndAcceptedForm) {
   const TextCase& test = GetParam();
-  const auto config = load_config_text(replaced(text_of("micro", ConfigForm::kHuggingFace), test.from, test.to), std::nullopt);
+  const auto config =
+      load_config_text(replaced(text_of("micro", ConfigForm::kHuggingFace), test.from, test.to), std::nullopt);
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().code, test.code) << error_of(config);
   EXPECT_THAT(error_of(config), HasSubstr(test.message));
@@ -118,41 +119,55 @@ constexpr auto kUnsupported = ErrorCode::kUnsupported;
 INSTANTIATE_TEST_SUITE_P(
     All, HostileText,
     testing::Values(
-        TextCase{"Family", "\"deepseek_v41\"", "\"deepseek_v4\"", kUnsupported, "model_type: is \"deepseek_v4\", accepted"},
+        TextCase{"Family", "\"deepseek_v41\"", "\"deepseek_v4\"", kUnsupported,
+                 "model_type: is \"deepseek_v4\", accepted"},
         TextCase{"Architecture", "DeepseekV41ForCausalLM", "LlamaForCausalLM", kUnsupported, "architectures"},
-        TextCase{"QuantMethod", "\"quant_method\": \"fp8\"", "\"quant_method\": \"awq\"", kUnsupported, "quant_method: is \"awq\""},
+        TextCase{"QuantMethod", "\"quant_method\": \"fp8\"", "\"quant_method\": \"awq\"", kUnsupported,
+                 "quant_method: is \"awq\""},
         TextCase{"ScaleFormat", "\"ue8m0\"", "\"float\"", kUnsupported, "scale_fmt"},
         TextCase{"ExpertType", "\"fp4\"", "\"fp8\"", kUnsupported, "expert_dtype"},
-        TextCase{"Block", "32,\n      32", "128,\n      128", kUnsupported, "weight_block_size: is [128,128], accepted: [32,32]"},
+        TextCase{"Block", "32,\n      32", "128,\n      128", kUnsupported,
+                 "weight_block_size: is [128,128], accepted: [32,32]"},
         TextCase{"Activation", "\"silu\"", "\"gelu\"", kUnsupported, "hidden_act"},
         TextCase{"Router", "\"sqrtsoftplus\"", "\"softmax\"", kUnsupported, "scoring_func"},
-        TextCase{"KvHeads", "\"num_key_value_heads\": 1", "\"num_key_value_heads\": 4", kUnsupported, "num_key_value_heads"},
-        TextCase{"Renormalise", "\"norm_topk_prob\": true", "\"norm_topk_prob\": false", kUnsupported, "norm_topk_prob"},
-        TextCase{"Tied", "\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true", kUnsupported, "tie_word_embeddings"},
+        TextCase{"KvHeads", "\"num_key_value_heads\": 1", "\"num_key_value_heads\": 4", kUnsupported,
+                 "num_key_value_heads"},
+        TextCase{"Renormalise", "\"norm_topk_prob\": true", "\"norm_topk_prob\": false", kUnsupported,
+                 "norm_topk_prob"},
+        TextCase{"Tied", "\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true", kUnsupported,
+                 "tie_word_embeddings"},
         TextCase{"Shifted", "\"hc_mult\"", "\"hc_shifted\": false, \"hc_mult\"", kUnsupported, "hc_shifted: is false"},
-        TextCase{"SparseKv", "\"hc_mult\"", "\"use_fp4_sparse_kv\": false, \"hc_mult\"", kUnsupported, "use_fp4_sparse_kv"},
-        TextCase{"TapInput", "\"hc_mult\"", "\"dspark_target_attn_input\": false, \"hc_mult\"", kUnsupported, "dspark_target_attn_input"},
-        TextCase{"KeyOwners", "\"hc_mult\"", "\"index_k_source_layer_ids\": [1], \"hc_mult\"", kUnsupported, "accepted: the KV owners [1, 3]"},
+        TextCase{"SparseKv", "\"hc_mult\"", "\"use_fp4_sparse_kv\": false, \"hc_mult\"", kUnsupported,
+                 "use_fp4_sparse_kv"},
+        TextCase{"TapInput", "\"hc_mult\"", "\"dspark_target_attn_input\": false, \"hc_mult\"", kUnsupported,
+                 "dspark_target_attn_input"},
+        TextCase{"KeyOwners", "\"hc_mult\"", "\"index_k_source_layer_ids\": [1], \"hc_mult\"", kUnsupported,
+                 "accepted: the KV owners [1, 3]"},
         TextCase{"HashLayers", "\"hc_mult\"", "\"num_hash_layers\": 3, \"hc_mult\"", kUnsupported, "num_hash_layers"},
-        TextCase{"Fraction", "\"hidden_size\": 128", "\"hidden_size\": 128.0", kInvalid, "hidden_size: is 128.0, accepted: an integer"},
+        TextCase{"Fraction", "\"hidden_size\": 128", "\"hidden_size\": 128.0", kInvalid,
+                 "hidden_size: is 128.0, accepted: an integer"},
         TextCase{"String", "\"hidden_size\": 128", "\"hidden_size\": \"128\"", kInvalid, "hidden_size: is \"128\""},
-        TextCase{"Negative", "\"num_hidden_layers\": 5", "\"num_hidden_layers\": -5", kInvalid, "num_hidden_layers: is -5"},
-        TextCase{"HugeLayers", "\"num_hidden_layers\": 5", "\"num_hidden_layers\": 1000000000", kInvalid, "num_hidden_layers"},
+        TextCase{"Negative", "\"num_hidden_layers\": 5", "\"num_hidden_layers\": -5", kInvalid,
+                 "num_hidden_layers: is -5"},
+        TextCase{"HugeLayers", "\"num_hidden_layers\": 5", "\"num_hidden_layers\": 1000000000", kInvalid,
+                 "num_hidden_layers"},
         TextCase{"Above63Bits", "\"vocab_size\": 512", "\"vocab_size\": 9223372036854775808", kInvalid, "vocab_size"},
         TextCase{"NullValue", "\"vocab_size\": 512", "\"vocab_size\": null", kInvalid, "vocab_size: is null"},
         TextCase{"InfiniteNumber", "\"swiglu_limit\": 2.5", "\"swiglu_limit\": 1e999", ErrorCode::kDataCorruption, ""},
         TextCase{"WindowZero", "\"sliding_window\": 8", "\"sliding_window\": 0", kInvalid, "sliding_window: is 0"},
-        TextCase{"ListOfStrings", "\"engram_layer_ids\": [\n      1,", "\"engram_layer_ids\": [\n      \"1\",", kInvalid, "engram_layer_ids"},
-        TextCase{"DuplicateKey", "\"hc_mult\": 4", "\"hc_mult\": 4, \"hc_mult\": 4", ErrorCode::kDataCorruption, "duplicate key"},
+        TextCase{"ListOfStrings", "\"engram_layer_ids\": [\n      1,", "\"engram_layer_ids\": [\n      \"1\",",
+                 kInvalid, "engram_layer_ids"},
+        TextCase{"DuplicateKey", "\"hc_mult\": 4", "\"hc_mult\": 4, \"hc_mult\": 4", ErrorCode::kDataCorruption,
+                 "duplicate key"},
         TextCase{"NotJson", "{", "", ErrorCode::kDataCorruption, "config.json"}),
     [](const testing::TestParamInfo<TextCase>& param) { return param.param.name; });
 
 TEST(Config, OptionalKeysAreAcceptedWithTheirDefaults) {
-  const auto config = load_config_text(
-      replaced(text_of("micro", ConfigForm::kHuggingFace), "\"hc_mult\"",
-               R"("hc_shifted": true, "use_fp4_sparse_kv": true, "dspark_target_attn_input": true,
+  const auto config =
+      load_config_text(replaced(text_of("micro", ConfigForm::kHuggingFace), "\"hc_mult\"",
+                                R"("hc_shifted": true, "use_fp4_sparse_kv": true, "dspark_target_attn_input": true,
                   "index_k_source_layer_ids": [1, 3], "gate_temp": 0.5, "transformers_version": "x", "hc_mult")"),
-      std::nullopt);
+                       std::nullopt);
   ASSERT_TRUE(config) << error_of(config);
   EXPECT_EQ(config->gate_temp, 0.5);
 }
@@ -193,15 +208,41 @@ INSTANTIATE_TEST_SUITE_P(
         RelationCase{"RatiosWithoutDrafts", [](C& c) { c.compress_ratios.resize(5); }, "has 5 entries, accepted: 7"},
         RelationCase{"RatioOfV4", [](C& c) { c.compress_ratios[1] = 4; }, "entry 1 is 4, accepted: 0, 1, 2"},
         RelationCase{"DraftRatio", [](C& c) { c.compress_ratios[6] = 1; }, "entry 6 (a draft layer) is 1, accepted: 0"},
-        RelationCase{"KvOwnerNoSelection", [](C& c) { c.index_source_layer_ids = {3, 4}; }, "every KV owner must be a selection owner"},
-        RelationCase{"KvOwnerOfRatio0", [](C& c) { c.kv_source_layer_ids = {0, 1, 3}; }, "owner 0 has ratio 0"},
-        RelationCase{"SelectionOwnerOfRatio0", [](C& c) { c.index_source_layer_ids = {0, 1, 3, 4}; }, "index_source_layer_ids: owner 0 has ratio 0"},
+        RelationCase{"KvOwnerNoSelection",
+                     [](C& c) {
+                       c.index_source_layer_ids = {3, 4};
+                     },
+                     "every KV owner must be a selection owner"},
+        RelationCase{"KvOwnerOfRatio0",
+                     [](C& c) {
+                       c.kv_source_layer_ids = {0, 1, 3};
+                     },
+                     "owner 0 has ratio 0"},
+        RelationCase{"SelectionOwnerOfRatio0",
+                     [](C& c) {
+                       c.index_source_layer_ids = {0, 1, 3, 4};
+                     },
+                     "index_source_layer_ids: owner 0 has ratio 0"},
         RelationCase{"NoOwnerBefore", [](C& c) { c.kv_source_layer_ids = {3}; }, "layer 1 has ratio 2 and no KV owner"},
-        RelationCase{"ConsumerRatio", [](C& c) { c.compress_ratios[2] = 1; }, "layer 2 has ratio 1, its KV owner 1 has 2"},
-        RelationCase{"OwnersUnsorted", [](C& c) { c.kv_source_layer_ids = {3, 1}; }, "ascending layer ids"},
-        RelationCase{"OwnersTwice", [](C& c) { c.index_source_layer_ids = {1, 3, 3}; }, "ascending layer ids"},
-        RelationCase{"OwnerOutside", [](C& c) { c.index_source_layer_ids = {1, 3, 5}; }, "from 0 to 4"},
-        RelationCase{"CandidateNoOwner", [](C& c) { c.candidate_source_layer_id = 2; }, "candidate_source_layer_id: is 2"},
+        RelationCase{"ConsumerRatio", [](C& c) { c.compress_ratios[2] = 1; },
+                     "layer 2 has ratio 1, its KV owner 1 has 2"},
+        RelationCase{"OwnersUnsorted",
+                     [](C& c) {
+                       c.kv_source_layer_ids = {3, 1};
+                     },
+                     "ascending layer ids"},
+        RelationCase{"OwnersTwice",
+                     [](C& c) {
+                       c.index_source_layer_ids = {1, 3, 3};
+                     },
+                     "ascending layer ids"},
+        RelationCase{"OwnerOutside",
+                     [](C& c) {
+                       c.index_source_layer_ids = {1, 3, 5};
+                     },
+                     "from 0 to 4"},
+        RelationCase{"CandidateNoOwner", [](C& c) { c.candidate_source_layer_id = 2; },
+                     "candidate_source_layer_id: is 2"},
         RelationCase{"CandidateNoBlocks", [](C& c) { c.candidate_topk_blocks = 0; }, "candidate_topk_blocks: is 0"},
         RelationCase{"CandidateEmptyBlock", [](C& c) { c.candidate_block_size = 0; }, "candidate_block_size: is 0"},
         RelationCase{"Hidden", [](C& c) { c.hidden_size = 130; }, "hidden_size: is 130, accepted: multiples of 32"},
@@ -214,7 +255,8 @@ INSTANTIATE_TEST_SUITE_P(
         RelationCase{"RotaryOdd", [](C& c) { c.qk_rope_head_dim = 15; }, "qk_rope_head_dim: is 15"},
         RelationCase{"RotaryWide", [](C& c) { c.qk_rope_head_dim = 64; }, "at most index_head_dim 32"},
         RelationCase{"TopK", [](C& c) { c.num_experts_per_tok = 9; }, "at most n_routed_experts 8"},
-        RelationCase{"EngramRows", [](C& c) { c.engram_num_embeddings[1] = 631; }, "entry 1 (layer 4) is 631, accepted: 630"},
+        RelationCase{"EngramRows", [](C& c) { c.engram_num_embeddings[1] = 631; },
+                     "entry 1 (layer 4) is 631, accepted: 630"},
         RelationCase{"EngramCounts", [](C& c) { c.engram_num_embeddings.pop_back(); }, "has 1 entries, accepted: 2"},
         RelationCase{"EngramLayer", [](C& c) { c.engram_layer_ids[1] = 5; }, "engram_layer_ids"},
         RelationCase{"EngramWidth", [](C& c) { c.engram_head_dim = 16; }, "engram_head_dim: is 16"},

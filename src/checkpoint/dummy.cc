@@ -1,11 +1,11 @@
 // Checkpoint::dummy: random weights in the released layouts, for benchmarks and tests without files.
+#include <cmath>
+#include <cstring>
+
 #include "base/error.h"
 #include "base/philox.h"
 #include "checkpoint/checkpoint.h"
 #include "tensor/bf16.h"
-
-#include <cmath>
-#include <cstring>
 
 namespace deepinfer::checkpoint {
 namespace {
@@ -18,9 +18,8 @@ class Words {
 
   std::uint32_t next() {
     if (used_ == 4) {
-      block_ = base::philox4x32_10({static_cast<std::uint32_t>(count_), static_cast<std::uint32_t>(count_ >> 32),
-                                    tensor_, 0x64756D6DU},
-                                   key_);
+      block_ = base::philox4x32_10(
+          {static_cast<std::uint32_t>(count_), static_cast<std::uint32_t>(count_ >> 32), tensor_, 0x64756D6DU}, key_);
       ++count_;
       used_ = 0;
     }
@@ -42,7 +41,8 @@ void fill_bytes(Buffer& out, Words& words, Byte byte) {
   std::size_t i = 0;
   while (i < out.size()) {
     std::uint32_t word = words.next();
-    for (int k = 0; k < 4 && i < out.size(); ++k, word >>= 8) out.data()[i++] = static_cast<std::byte>(byte(word & 0xFF));
+    for (int k = 0; k < 4 && i < out.size(); ++k, word >>= 8)
+      out.data()[i++] = static_cast<std::byte>(byte(word & 0xFF));
   }
 }
 

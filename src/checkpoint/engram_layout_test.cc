@@ -28,7 +28,8 @@ TEST(Pcg64, MatchesNumpySeedingAndStream) {
   EXPECT_EQ(Pcg64::seed_words(10007), (std::array<std::uint64_t, 4>{0x77d32a348ad70d07U, 0x993ed609b84a4fa5U,
                                                                     0xd5f972dec8698e49U, 0x7d79ebaebcf148deU}));
   Pcg64 generator(10007);
-  for (const std::uint64_t expected : {0xd2c3f84026661e33U, 0x0d4fb6969eb57435U, 0x62e6e1c58c3bd72bU, 0xcb7dd1a94ca96343U}) {
+  for (const std::uint64_t expected :
+       {0xd2c3f84026661e33U, 0x0d4fb6969eb57435U, 0x62e6e1c58c3bd72bU, 0xcb7dd1a94ca96343U}) {
     EXPECT_EQ(generator.next(), expected);
   }
 }
@@ -55,9 +56,7 @@ TEST(EngramLayout, ReleasedConstants) {
 }
 
 TEST(EngramLayout, SmallVocabularies) {
-  const auto layer1 = [](std::int64_t classes) {
-    return (*engram_layouts({64, 4, 2, classes, {1}}))[0].multipliers;
-  };
+  const auto layer1 = [](std::int64_t classes) { return (*engram_layouts({64, 4, 2, classes, {1}}))[0].multipliers; };
   EXPECT_EQ(layer1(9), (Ints{843736406823848137, 53288111315402585, 395923983274329303, 814617027047447257}));
   EXPECT_EQ(layer1(64), (Ints{118650432209603643, 7493640653728489, 55676810147952557, 114555519428547269}));
   EXPECT_EQ(layer1(130), (Ints{58412520472420255, 3689176937220179, 27410121918992029, 56396563410977117}));

@@ -1,9 +1,9 @@
 // Generated fixtures: valid, reloadable, and the same bytes everywhere.
 #include "checkpoint/fixtures.h"
 
-#include <map>
-
 #include <gtest/gtest.h>
+
+#include <map>
 
 #include "base/io.h"
 #include "checkpoint/test_folder.h"

@@ -49,7 +49,8 @@ void summarize_tensors(const Checkpoint& checkpoint, Inspection& out) {
     group.group = spec.group;
     ++group.tensors;
     group.bytes += spec.bytes();
-    out.tensors.push_back({spec.name, std::string(accepted_dtypes(spec.kind).front()), spec.shape, spec.bytes(), spec.group});
+    out.tensors.push_back(
+        {spec.name, std::string(accepted_dtypes(spec.kind).front()), spec.shape, spec.bytes(), spec.group});
   }
   for (const GroupSummary& group : groups) {
     if (group.tensors > 0) out.groups.push_back(group);

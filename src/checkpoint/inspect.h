@@ -18,10 +18,10 @@ struct GroupSummary {
 };
 
 struct LayerSummary {
-  std::string name;              ///< "layers.3" or "mtp.0"
+  std::string name;  ///< "layers.3" or "mtp.0"
   std::int64_t ratio = 0;
-  std::string role;              ///< "Window", "Full", "Reuse", "Reindex", "Draft"
-  std::int64_t kv_source = -1;   ///< -1 = none
+  std::string role;             ///< "Window", "Full", "Reuse", "Reindex", "Draft"
+  std::int64_t kv_source = -1;  ///< -1 = none
   std::int64_t index_source = -1;
   bool candidate_source = false;
   bool engram = false;

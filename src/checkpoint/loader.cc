@@ -199,7 +199,8 @@ class Loader {
         out_.report_.ignored.push_back(piece.stored_name);
       } else {
         problems_.add(ErrorCode::kInvalidArgument, fmt::format("{}: {}", piece.file, piece.stored_name),
-                      "is no tensor of this configuration (dtype {}, shape {})", printable(piece.dtype), shown(piece.shape));
+                      "is no tensor of this configuration (dtype {}, shape {})", printable(piece.dtype),
+                      shown(piece.shape));
       }
     }
   }
@@ -268,8 +269,8 @@ class Loader {
   Checkpoint out_;
   Problems problems_;
   ShardIndex index_;
-  std::vector<std::string> file_names_;   // of the files that opened, parallel to out_.files_
-  std::map<std::string, Piece> pieces_;   // by official name, not yet matched; ordered, so reports are reproducible
+  std::vector<std::string> file_names_;  // of the files that opened, parallel to out_.files_
+  std::map<std::string, Piece> pieces_;  // by official name, not yet matched; ordered, so reports are reproducible
 };
 
 Result<Checkpoint> Checkpoint::open(const std::string& dir, const LoadOptions& options) {

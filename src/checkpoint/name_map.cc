@@ -38,8 +38,8 @@ constexpr Segment kSegments[] = {
     {"", "weight_scale_inv", "scale"},
 };
 // Spellings that style B shares with the official form where the table of checkpoint.md 4 says nothing else.
-constexpr Segment kLenientSegments[] = {{"indexer", "q_b_proj", "wq_b"}, {"compressor", "kv_proj", "wkv"},
-                                        {"engram", "kv_proj", "wkv"}};
+constexpr Segment kLenientSegments[] = {
+    {"indexer", "q_b_proj", "wq_b"}, {"compressor", "kv_proj", "wkv"}, {"engram", "kv_proj", "wkv"}};
 
 std::vector<std::string_view> split(std::string_view name) {
   std::vector<std::string_view> out;
@@ -52,8 +52,9 @@ std::vector<std::string_view> split(std::string_view name) {
 }
 
 tl::unexpected<Error> mixed(std::string_view name, NameStyle style) {
-  return errorf(ErrorCode::kInvalidArgument, "{} is not a name of the {} style of this checkpoint; mixed styles are refused",
-                printable(name), name_style_name(style));
+  return errorf(ErrorCode::kInvalidArgument,
+                "{} is not a name of the {} style of this checkpoint; mixed styles are refused", printable(name),
+                name_style_name(style));
 }
 
 bool draft_or_vision(std::string_view name) { return name.starts_with("mtp.") || is_ignored_name(name); }

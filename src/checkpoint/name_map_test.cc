@@ -27,18 +27,30 @@ std::string style_b(std::string name, int layers) {
   if (name == "head.weight") return "lm_head.weight";
   if (name.starts_with("mtp.")) name = "layers." + std::to_string(layers + name[4] - '0') + name.substr(5);
   static const std::vector<std::pair<std::string, std::string>> kRules = {
-      {".attn.indexer.", ".attn.INDEXER."}, {".engram.", ".ENGRAM."},
-      {".hc_attn_", ".attn_hc."},           {".hc_ffn_", ".ffn_hc."},
-      {".attn_norm.", ".input_layernorm."}, {".ffn_norm.", ".post_attention_layernorm."},
-      {".compressor.wgate", ".compressor.gate_proj"}, {".compressor.wkv", ".compressor.WKV"},
-      {".attn_sink", ".sinks"},             {".attn.wq_a", ".attn.q_a_proj"},
-      {".attn.q_norm", ".attn.q_a_norm"},   {".attn.wq_b", ".attn.q_b_proj"},
-      {".attn.wkv", ".attn.kv_proj"},       {".attn.wo_a", ".attn.o_a_proj"},
-      {".attn.wo_b", ".attn.o_b_proj"},     {".gate.bias_vl", ".gate.e_score_correction_bias_vl"},
-      {".w1.", ".gate_proj."},              {".w3.", ".up_proj."},
-      {".w2.", ".down_proj."},              {".attn.", ".self_attn."},
-      {".ffn.", ".mlp."},                   {"INDEXER", "indexer"},
-      {"ENGRAM", "engram"},                 {"WKV", "wkv"}};
+      {".attn.indexer.", ".attn.INDEXER."},
+      {".engram.", ".ENGRAM."},
+      {".hc_attn_", ".attn_hc."},
+      {".hc_ffn_", ".ffn_hc."},
+      {".attn_norm.", ".input_layernorm."},
+      {".ffn_norm.", ".post_attention_layernorm."},
+      {".compressor.wgate", ".compressor.gate_proj"},
+      {".compressor.wkv", ".compressor.WKV"},
+      {".attn_sink", ".sinks"},
+      {".attn.wq_a", ".attn.q_a_proj"},
+      {".attn.q_norm", ".attn.q_a_norm"},
+      {".attn.wq_b", ".attn.q_b_proj"},
+      {".attn.wkv", ".attn.kv_proj"},
+      {".attn.wo_a", ".attn.o_a_proj"},
+      {".attn.wo_b", ".attn.o_b_proj"},
+      {".gate.bias_vl", ".gate.e_score_correction_bias_vl"},
+      {".w1.", ".gate_proj."},
+      {".w3.", ".up_proj."},
+      {".w2.", ".down_proj."},
+      {".attn.", ".self_attn."},
+      {".ffn.", ".mlp."},
+      {"INDEXER", "indexer"},
+      {"ENGRAM", "engram"},
+      {"WKV", "wkv"}};
   for (const auto& [from, to] : kRules) replace_all(name, from, to);
   if (name.ends_with(".gate.bias")) replace_all(name, ".gate.bias", ".gate.e_score_correction_bias");
   const bool hyper = name.find("_hc.") != std::string::npos;
@@ -119,19 +131,16 @@ TEST(NameMap, MixturesAreRefused) {
     NameStyle style;
     const char* name;
   };
-  for (const Case& test : {Case{NameStyle::kOfficial, "model.layers.0.attn.wq_a.weight"},
-                           Case{NameStyle::kOfficial, "lm_head.weight"},
-                           Case{NameStyle::kPrefixed, "layers.0.attn.wq_a.weight"},
-                           Case{NameStyle::kPrefixed, "lm_head.weight"},
-                           Case{NameStyle::kHfA, "layers.0.attn.wq_a.weight"},
-                           Case{NameStyle::kHfA, "model.head.weight"},
-                           Case{NameStyle::kHfB, "model.embed.weight"},
-                           Case{NameStyle::kHfB, "model.layers.0.attn.wq_a.weight"},
-                           Case{NameStyle::kHfB, "model.layers.0.self_attn.wq_b.weight"},
-                           Case{NameStyle::kHfB, "model.layers.0.self_attn.q_a_proj.scale"},
-                           Case{NameStyle::kHfB, "model.layers.0.hc_attn_fn"},
-                           Case{NameStyle::kHfB, "model.layers.0.mlp.experts.0.w1.weight"},
-                           Case{NameStyle::kHfB, "layers.0.self_attn.q_a_proj.weight"}}) {
+  for (const Case& test :
+       {Case{NameStyle::kOfficial, "model.layers.0.attn.wq_a.weight"}, Case{NameStyle::kOfficial, "lm_head.weight"},
+        Case{NameStyle::kPrefixed, "layers.0.attn.wq_a.weight"}, Case{NameStyle::kPrefixed, "lm_head.weight"},
+        Case{NameStyle::kHfA, "layers.0.attn.wq_a.weight"}, Case{NameStyle::kHfA, "model.head.weight"},
+        Case{NameStyle::kHfB, "model.embed.weight"}, Case{NameStyle::kHfB, "model.layers.0.attn.wq_a.weight"},
+        Case{NameStyle::kHfB, "model.layers.0.self_attn.wq_b.weight"},
+        Case{NameStyle::kHfB, "model.layers.0.self_attn.q_a_proj.scale"},
+        Case{NameStyle::kHfB, "model.layers.0.hc_attn_fn"},
+        Case{NameStyle::kHfB, "model.layers.0.mlp.experts.0.w1.weight"},
+        Case{NameStyle::kHfB, "layers.0.self_attn.q_a_proj.weight"}}) {
     const auto name = official_name(test.name, test.style, 40);
     ASSERT_FALSE(name) << test.name;
     EXPECT_THAT(name.error().message, HasSubstr("mixed styles"));

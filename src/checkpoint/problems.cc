@@ -16,9 +16,7 @@ std::string printable(std::string_view text) {
   return text.size() <= kMaxShown ? out : out + "...";
 }
 
-std::string Problem::to_string() const {
-  return fmt::format("{}: {}: {}", error_code_name(code), where, message);
-}
+std::string Problem::to_string() const { return fmt::format("{}: {}: {}", error_code_name(code), where, message); }
 
 void Problems::add(Problem problem) {
   ++total_;

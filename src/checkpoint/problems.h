@@ -1,13 +1,13 @@
 // Problems of one load, collected so that a user sees all of them at once. Source: checkpoint.md 6, reliability.md 8.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "deepinfer/status.h"
 

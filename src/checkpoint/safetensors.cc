@@ -54,7 +54,8 @@ std::optional<Range> parse_offsets(const Json* value, std::int64_t limit, const 
   const auto begin = value->items()[0].as_int();
   const auto end = value->items()[1].as_int();
   if (!begin || !end || *begin < 0 || *end < *begin || *end > limit) {
-    problems.add(ErrorCode::kDataCorruption, where, "data_offsets are {}, accepted: 0 <= begin <= end <= {} (data bytes)",
+    problems.add(ErrorCode::kDataCorruption, where,
+                 "data_offsets are {}, accepted: 0 <= begin <= end <= {} (data bytes)",
                  printable(base::dump_json(*value)), limit);
     return std::nullopt;
   }
@@ -157,9 +158,9 @@ class Parser {
       return;
     }
     const auto offset = data_start_ + range->begin;
-    content_.tensors.push_back({name, dtype->string(), *shape, offset,
-                                file_.subspan(static_cast<std::size_t>(offset),
-                                              static_cast<std::size_t>(range->end - range->begin))});
+    content_.tensors.push_back(
+        {name, dtype->string(), *shape, offset,
+         file_.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(range->end - range->begin))});
     content_.data_bytes += range->end - range->begin;
   }
 
@@ -244,10 +245,10 @@ std::string safetensors_image(std::span<const RawTensor> tensors) {
     Json shape = Json::array();
     for (const std::int64_t extent : tensor.shape) shape.push(extent);
     const auto end = offset + static_cast<std::int64_t>(tensor.bytes.size());
-    header.members().emplace_back(
-        tensor.name, Json(Json::Object{{"dtype", tensor.dtype},
-                                       {"shape", std::move(shape)},
-                                       {"data_offsets", Json(Json::Array{Json(offset), Json(end)})}}));
+    header.members().emplace_back(tensor.name,
+                                  Json(Json::Object{{"dtype", tensor.dtype},
+                                                    {"shape", std::move(shape)},
+                                                    {"data_offsets", Json(Json::Array{Json(offset), Json(end)})}}));
     offset = end;
   }
   std::string text = base::dump_json(header);
@@ -275,9 +276,11 @@ Status write_safetensors(const std::string& path, std::span<const NamedTensor> t
                     path, item.name, to_string(item.tensor.type));
     }
     const auto extents = item.tensor.type.shape.extents();
-    raw.push_back({item.name, std::string(dtype), {extents.begin(), extents.end()},
-                   {static_cast<const std::byte*>(item.tensor.data),
-                    static_cast<std::size_t>(item.tensor.type.bytes())}});
+    raw.push_back(
+        {item.name,
+         std::string(dtype),
+         {extents.begin(), extents.end()},
+         {static_cast<const std::byte*>(item.tensor.data), static_cast<std::size_t>(item.tensor.type.bytes())}});
   }
   return base::write_file(path, safetensors_image(raw));
 }

@@ -28,10 +28,10 @@ inline constexpr std::size_t kMaxHeaderRank = 8;
 
 struct TensorEntry {
   std::string name;
-  std::string dtype;                   ///< as written; may be unknown to this build ("F8_E4M3", "I8", "F4", ...)
-  std::vector<std::int64_t> shape;     ///< outermost first; empty = scalar
-  std::int64_t offset = 0;             ///< of the first byte, from the start of the file
-  std::span<const std::byte> bytes;    ///< lives as long as the mapping it was parsed from
+  std::string dtype;                 ///< as written; may be unknown to this build ("F8_E4M3", "I8", "F4", ...)
+  std::vector<std::int64_t> shape;   ///< outermost first; empty = scalar
+  std::int64_t offset = 0;           ///< of the first byte, from the start of the file
+  std::span<const std::byte> bytes;  ///< lives as long as the mapping it was parsed from
 };
 
 struct SafetensorsContent {

@@ -18,7 +18,9 @@ std::string image(const std::string& header, std::size_t data_bytes, std::uint64
   for (std::size_t i = 0; i < 8; ++i) out.push_back(static_cast<char>((length >> (8 * i)) & 0xFF));
   return out + header + std::string(data_bytes, '\1');
 }
-std::string image(const std::string& header, std::size_t data_bytes) { return image(header, data_bytes, header.size()); }
+std::string image(const std::string& header, std::size_t data_bytes) {
+  return image(header, data_bytes, header.size());
+}
 
 struct Parsed {
   SafetensorsContent content;
@@ -52,9 +54,10 @@ TEST(Safetensors, ReadsEntriesInHeaderOrderWithOutOfOrderOffsets) {
 }
 
 TEST(Safetensors, AcceptsUnknownTypesEmptyTensorsAndScalars) {
-  const auto parsed = parse(image("{" + entry("x", "F6_E2M3", "[3]", "[0,5]") + "," + entry("e", "F32", "[0,7]", "[5,5]") +
-                                      "," + entry("s", "F32", "[]", "[5,9]") + "," + entry("f4", "F4", "[2,4]", "[9,13]") + "}",
-                                  13));
+  const auto parsed =
+      parse(image("{" + entry("x", "F6_E2M3", "[3]", "[0,5]") + "," + entry("e", "F32", "[0,7]", "[5,5]") + "," +
+                      entry("s", "F32", "[]", "[5,9]") + "," + entry("f4", "F4", "[2,4]", "[9,13]") + "}",
+                  13));
   ASSERT_TRUE(parsed.problems.empty()) << parsed.text();
   EXPECT_EQ(parsed.content.tensors[0].dtype, "F6_E2M3");
   EXPECT_EQ(parsed.content.tensors[1].bytes.size(), 0U);
@@ -87,12 +90,14 @@ INSTANTIATE_TEST_SUITE_P(
     All, HostileImage,
     testing::Values(
         Hostile{"Empty", "", "at least 8"}, Hostile{"SevenBytes", "1234567", "file has 7 bytes"},
-        Hostile{"LengthZero", image("", 0, 0), "one JSON object"}, Hostile{"LengthSeven", image("{}     ", 0, 8), "length is 8"},
+        Hostile{"LengthZero", image("", 0, 0), "one JSON object"},
+        Hostile{"LengthSeven", image("{}     ", 0, 8), "length is 8"},
         Hostile{"LengthBeyondFile", image("{}", 0, 1000), "header length is 1000, accepted: 2 to 2"},
         Hostile{"LengthHuge", image("{}", 0, std::uint64_t{1} << 40), "header length is 1099511627776"},
         Hostile{"LengthTwoTo63", image("{}", 0, std::uint64_t{1} << 63), "header length is 9223372036854775808"},
         Hostile{"LengthAllOnes", image("{}", 0, ~std::uint64_t{0}), "header length is 18446744073709551615"},
-        Hostile{"NotUtf8", image("{\"\xff\xfe\":1}", 0), "header"}, Hostile{"NotJson", image("{not json}", 0), "header"},
+        Hostile{"NotUtf8", image("{\"\xff\xfe\":1}", 0), "header"},
+        Hostile{"NotJson", image("{not json}", 0), "header"},
         Hostile{"NotAnObject", image("[1,2]", 0), "one JSON object"},
         Hostile{"Deep", image("{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}", 0), "nesting"},
         Hostile{"TrailingGarbage", image("{}\n", 0), "nothing but spaces"},
@@ -121,7 +126,8 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"OddNibbles", one("F4", "[3]", "[0,8]"), "whole number of bytes"},
         Hostile{"GapAtStart", two("[4,8]", "[8,12]", 12), "a gap before it"},
         Hostile{"GapBetween", two("[0,4]", "[5,9]", 9), "a gap before it"},
-        Hostile{"Overlap", two("[0,4]", "[2,6]", 6), "overlaps"}, Hostile{"SameRange", two("[0,4]", "[0,4]", 4), "overlaps"},
+        Hostile{"Overlap", two("[0,4]", "[2,6]", 6), "overlaps"},
+        Hostile{"SameRange", two("[0,4]", "[0,4]", 4), "overlaps"},
         Hostile{"TrailingBytes", two("[0,4]", "[4,8]", 9), "header and tensors need"},
         Hostile{"DataWithoutTensors", image("{}", 5), "header and tensors need 10"}),
     [](const testing::TestParamInfo<Hostile>& param) { return param.param.name; });
@@ -141,12 +147,14 @@ TEST(Safetensors, ProblemsAreCappedButCounted) {
 }
 
 TEST(Safetensors, NamesCannotForgeLinesOfTheReport) {
-  const auto parsed = parse(image("{" + entry("a\\nkNotFound: \\u001b[31mall is well", "U8", "[-1]", "[0,1]") + "}", 1));
+  const auto parsed =
+      parse(image("{" + entry("a\\nkNotFound: \\u001b[31mall is well", "U8", "[-1]", "[0,1]") + "}", 1));
   const std::string text = parsed.text();
   EXPECT_THAT(text, HasSubstr("a\\x0akNotFound"));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  const auto sized = parse(image("{" + entry("t", "I8", "[9]", "[0,1]") + "," + entry(std::string(5000, 'n'), "I8", "[9]", "[0,1]") + "}", 1));
+  const auto sized = parse(image(
+      "{" + entry("t", "I8", "[9]", "[0,1]") + "," + entry(std::string(5000, 'n'), "I8", "[9]", "[0,1]") + "}", 1));
   EXPECT_LT(sized.text().size(), 1000U);
 }
 

@@ -13,9 +13,9 @@
 namespace deepinfer::checkpoint {
 
 struct ShardIndex {
-  std::vector<std::string> files;                          ///< plain file names, in order of first use
-  std::unordered_map<std::string, std::size_t> weight_map; ///< tensor -> position in `files`; empty without an index
-  std::optional<std::int64_t> total_size;                  ///< `metadata.total_size`
+  std::vector<std::string> files;                           ///< plain file names, in order of first use
+  std::unordered_map<std::string, std::size_t> weight_map;  ///< tensor -> position in `files`; empty without an index
+  std::optional<std::int64_t> total_size;                   ///< `metadata.total_size`
 };
 
 /// Parses the content of model.safetensors.index.json. File names with '/' or a leading '.' are refused.

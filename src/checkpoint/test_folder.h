@@ -1,14 +1,14 @@
 // Test support: temporary checkpoint folders made from a golden one, with any part changed.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "base/io.h"
 #include "base/json.h"

@@ -1,9 +1,9 @@
 #include "checkpoint/value_scan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-
-#include <fmt/format.h>
 
 namespace deepinfer::checkpoint {
 namespace {

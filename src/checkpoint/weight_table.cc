@@ -219,8 +219,8 @@ std::vector<WeightSpec> weight_table(const ModelConfig& config, DraftLayers draf
 }
 
 bool is_ignored_name(std::string_view name) {
-  return name.starts_with("vision.") || name.starts_with("aligner.") || name == "image_start" ||
-         name == "image_end" || name == "image_newline";
+  return name.starts_with("vision.") || name.starts_with("aligner.") || name == "image_start" || name == "image_end" ||
+         name == "image_newline";
 }
 
 }  // namespace deepinfer::checkpoint

@@ -52,7 +52,7 @@ enum class Residency : std::uint8_t {
 };
 
 struct WeightSpec {
-  std::string name;                 ///< official, complete: "layers.0.attn.wq_a.weight"
+  std::string name;  ///< official, complete: "layers.0.attn.wq_a.weight"
   WeightKind kind = WeightKind::kBF16;
   std::vector<std::int64_t> shape;  ///< as stored; fp4 counts bytes along the last axis
   WeightGroup group = WeightGroup::kEmbed;

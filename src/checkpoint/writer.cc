@@ -59,7 +59,8 @@ Status write_checkpoint(const Checkpoint& checkpoint, const std::string& dir) {
     const std::filesystem::path path = std::filesystem::path(dir) / file.name;
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
-    if (error) return errorf(ErrorCode::kUnavailable, "cannot create {}: {}", path.parent_path().string(), error.message());
+    if (error)
+      return errorf(ErrorCode::kUnavailable, "cannot create {}: {}", path.parent_path().string(), error.message());
     DI_TRY(base::write_file(path.string(), file.bytes));
   }
   return {};

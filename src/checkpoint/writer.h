@@ -10,7 +10,7 @@
 namespace deepinfer::checkpoint {
 
 struct FolderFile {
-  std::string name;   ///< relative, "inference/config.json"
+  std::string name;  ///< relative, "inference/config.json"
   std::string bytes;
 };
 
