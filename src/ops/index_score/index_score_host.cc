@@ -34,8 +34,8 @@ float fma_bf16(float a, float b, float c) {
   return round_bf16(std::bit_cast<float>(bits));
 }
 
-/// sums[r] = term(dots[r], sums[r]) for the first n rows, in steps of eight so that the compiler emits vectors; the rows
-/// up to the next multiple of eight are computed as well and never stored.
+/// sums[r] = term(dots[r], sums[r]) for the first n rows, in steps of eight so that the compiler emits vectors; the
+/// rows up to the next multiple of eight are computed as well and never stored.
 template <typename Term>
 void add_rows(float* __restrict sums, const float* __restrict dots, std::int64_t n, const Term& term) {
   for (std::int64_t first = 0; first < n; first += 8) {
