@@ -1,6 +1,7 @@
 // Primitives on single elements: conversion between fp32 and bf16, and addition.
 //
-// bf16 arithmetic widens to fp32, operates there and rounds once to nearest even.   Source: graph.md 2.1, numerics.md 2.
+// bf16 arithmetic widens to fp32, operates there and rounds once to nearest even.
+// Source: graph.md 2.1, numerics.md 2.
 #pragma once
 
 #include "graph/emitter.h"

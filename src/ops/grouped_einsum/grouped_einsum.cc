@@ -11,15 +11,16 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const grap
   DI_TRY(graph::expect_operands(in, 3, 3));
   const std::int64_t kb = attrs.integer("kb");
   const std::int64_t nb = attrs.integer("nb");
-  DI_TRY(graph::expect(kb >= 1 && nb >= 1, "kb and nb must be positive"));
-  DI_TRY(expect_operand(is_a(in[0], DType::kBF16, 3), "x", in[0], "bf16[T,G,Kg]"));
+  DI_TRY(graph::expect(kb >= 32 && kb % 32 == 0 && nb >= 1, "kb must be a multiple of 32 and nb >= 1"));
+  DI_TRY(expect_operand(is_a(in[0], DType::kBF16, 3) && in[0].shape[2] % kb == 0, "x", in[0],
+                        "bf16[T,G,Kg] with Kg a multiple of kb"));
   const std::int64_t groups = in[0].shape[1];
   const std::int64_t k = in[0].shape[2];
   DI_TRY(expect_operand(is_bytes(in[1], 2) && in[1].shape[1] == k && in[1].shape[0] % groups == 0, "w", in[1],
                         "e4m3fn[G*R,Kg] with the G and Kg of " + to_string(in[0])));
   const std::int64_t rows = in[1].shape[0];
-  DI_TRY(expect_operand(is_bytes(in[2]) && in[2].shape == Shape{ceil_div(rows, nb), ceil_div(k, kb)}, "ws", in[2],
-                        "ue8m0[ceil(G*R/nb),ceil(Kg/kb)]"));
+  DI_TRY(expect_operand(is_bytes(in[2]) && in[2].shape == Shape{ceil_div(rows, nb), k / kb}, "ws", in[2],
+                        "ue8m0[ceil(G*R/nb),Kg/kb]"));
   return std::vector{TensorType{DType::kBF16, {in[0].shape[0], groups, rows / groups}}};
 }
 

@@ -10,11 +10,11 @@ namespace {
 
 TEST(GroupedEinsum, FollowsTruthOnManySizes) {
   Inputs inputs("grouped_einsum.sizes");
-  for (const std::int64_t k : {32, 100, 256}) {
+  for (const std::int64_t k : {32, 96, 256}) {
     for (const std::int64_t rows : {16, 32, 72}) {  // groups of 16 rows share one scale block of 32
       const Tensor x = inputs.bf16({3, 4, k});
       const Tensor w = inputs.codes({4 * rows, k});
-      const Tensor ws = inputs.u8({(4 * rows + 31) / 32, (k + 31) / 32}, 115, 121);
+      const Tensor ws = inputs.u8({(4 * rows + 31) / 32, k / 32}, 115, 121);
       const std::vector<const Tensor*> in{&x, &w, &ws};
       const double terms = static_cast<double>(k) * 448 * 0x1p-6;
       const double bound = 2 * std::sqrt(static_cast<double>(k)) * 0x1p-24 * terms;

@@ -8,7 +8,8 @@
 //   ica   N/2 packed e2m1, N/32 ue8m0         68  (N = 128)
 //
 // Errors: shape, dtype, unknown kind, N not a multiple of the block.   Threads: ctx.pool over rows.
-// Original names: fused_norm_rope_hadamard_cast_store_kvcache (its cast).   Source: numerics.md 3, kernels-neuron.md 8.4.
+// Original names: fused_norm_rope_hadamard_cast_store_kvcache (its cast).
+// Source: numerics.md 3, kernels-neuron.md 8.4.
 #pragma once
 
 #include <string_view>

@@ -23,7 +23,9 @@ void kv_unpack_host(const graph::OpCall& call) {
   const auto* rows = call.in[0].as<std::uint8_t>();
   BF16* out = call.out[0].as<BF16>();
   call.ctx.pool->parallel_for(call.out[0].type.shape[0], 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t m = begin; m < end; ++m) decode_record(format, rows + m * record_bytes(format, n), n, out + m * n);
+    for (std::int64_t m = begin; m < end; ++m) {
+      decode_record(format, rows + m * record_bytes(format, n), n, out + m * n);
+    }
   });
 }
 

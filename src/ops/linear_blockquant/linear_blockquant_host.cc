@@ -1,4 +1,4 @@
-#include <cmath>
+#include <algorithm>
 
 #include "ops/isa/isa.h"
 #include "ops/linear_blockquant/fold_scales.h"
@@ -117,9 +117,8 @@ void fp8_v16(const Problem& p) {
       numeric::decode_act32(p.codes + t * p.k, p.scales + t * (p.k / 32), p.k, x + t * p.k);
     }
   });
-  const std::int64_t row_blocks = (p.n + p.nb - 1) / p.nb;
-  for_pieces(ctx, row_blocks, [&](std::int64_t piece, std::int64_t begin, std::int64_t end) {
-    rows_fp8(p, x, folded + piece * p.k, begin * p.nb, std::min(end * p.nb, p.n));
+  for_pieces(ctx, p.n, [&](std::int64_t piece, std::int64_t begin, std::int64_t end) {
+    rows_fp8(p, x, folded + piece * p.k, begin, end);
   });
 }
 

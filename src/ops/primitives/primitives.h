@@ -1,4 +1,4 @@
-// Primitives that only move data: reshape, slices, concatenation and row gathers. The bytes of the elements never change.
+// Primitives that only move data: reshape, slices, concatenation and row gathers. No element changes its bytes.
 //
 // reshape and slice_rows are views: their result shares the operand's storage and costs nothing. The others copy.
 // Every dtype is accepted.   Errors: rank, extent or range that does not fit.   Source: graph.md 2.1.

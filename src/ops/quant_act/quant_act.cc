@@ -11,7 +11,8 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const grap
   DI_TRY(graph::expect_operands(in, 1, 1));
   const auto format = quant_format(attrs);
   DI_TRY(graph::expect(format.has_value(), kQuantFormats));
-  const bool fits = in[0].dtype == DType::kBF16 && in[0].shape.rank() >= 1 && in[0].shape.back() % quant_block(*format) == 0;
+  const bool fits = in[0].dtype == DType::kBF16 && in[0].shape.rank() >= 1 &&
+                    in[0].shape.back() % quant_block(*format) == 0;
   DI_TRY(expect_operand(fits, "x", in[0], "bf16[..., N] with N a multiple of the block"));
   const std::int64_t n = in[0].shape.back();
   return std::vector{with_last(DType::kU8, in[0].shape, code_bytes(*format, n)),
