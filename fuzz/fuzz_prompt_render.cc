@@ -20,10 +20,10 @@ void require(bool condition) {
 
 bool is_structure(const std::string& literal) {
   static const std::string_view kLiterals[] = {
-      prompt::kBeginOfSentence, prompt::kEndOfSentence, prompt::kSystem,   prompt::kUser,
-      prompt::kAssistant,       prompt::kLatestReminder, prompt::kThinkStart, prompt::kThinkEnd,
-      prompt::kDsml,            prompt::kImage,         "<｜action｜>",    "<｜query｜>",
-      "<｜authority｜>",        "<｜domain｜>",         "<｜title｜>",     "<｜read_url｜>"};
+      prompt::kBeginOfSentence, prompt::kEndOfSentence, prompt::kSystem,   prompt::kUser,  prompt::kAssistant,
+      prompt::kLatestReminder,  prompt::kThinkStart,    prompt::kThinkEnd, prompt::kDsml,  prompt::kImage,
+      "<｜action｜>",           "<｜query｜>",          "<｜authority｜>", "<｜domain｜>", "<｜title｜>",
+      "<｜read_url｜>"};
   return std::find(std::begin(kLiterals), std::end(kLiterals), literal) != std::end(kLiterals);
 }
 
@@ -53,9 +53,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto body = prompt::parse_request_body(text, profile);
   if (!body) return 0;
   const auto form = static_cast<prompt::RequestForm>((data[0] >> 1) % 3);
-  if (const auto rendered = prompt::render_request(*body, form, {profile, {}})) check(*rendered);
+  if (const auto rendered = prompt::render_request(*body, form, {profile, {}, {}})) check(*rendered);
   prompt::RenderSettings settings;
-  if ((data[0] & 128) != 0) settings.rules = prompt::Rules::kCheckpoint;
+  if ((data[0] & 128) != 0) settings.request.rules = prompt::Rules::kCheckpoint;
   settings.request.profile = profile;
   static_cast<void>(prompt::render_line(*body, nullptr, settings));
   return 0;

@@ -71,7 +71,8 @@ class ConversationReader {
     }
     return request_error("invalid_reasoning_effort", "reasoning_effort",
                          fmt::format("found {}; accepted are low, high, xhigh, max and, by the checkpoint rules, "
-                                     "1 to 100", base::dump_json(*effort)));
+                                     "1 to 100",
+                                     base::dump_json(*effort)));
   }
 
   Result<Role> read_role(const Json& message, const std::string& path) const {
@@ -79,16 +80,20 @@ class ConversationReader {
       std::string_view word;
       Role role;
     };
-    static constexpr Entry kRoles[] = {{"system", Role::kSystem},       {"user", Role::kUser},
-                                       {"assistant", Role::kAssistant}, {"tool", Role::kTool},
-                                       {"latest_reminder", Role::kLatestReminder}, {"developer", Role::kDeveloper}};
+    static constexpr Entry kRoles[] = {{"system", Role::kSystem},
+                                       {"user", Role::kUser},
+                                       {"assistant", Role::kAssistant},
+                                       {"tool", Role::kTool},
+                                       {"latest_reminder", Role::kLatestReminder},
+                                       {"developer", Role::kDeveloper}};
     DI_ASSIGN(const std::string word, required_string(message, "role", path));
     for (const Entry& entry : kRoles) {
       if (entry.word == word && !(entry.role == Role::kDeveloper && recipe())) return entry.role;
     }
     return request_error("unknown_role", join_path(path, "role"),
                          fmt::format("role \"{}\"; accepted are system, user, assistant, tool, latest_reminder and, by "
-                                     "the checkpoint rules, developer", word));
+                                     "the checkpoint rules, developer",
+                                     word));
   }
 
   Result<Message> read_message(const Json& source, const std::string& path) {

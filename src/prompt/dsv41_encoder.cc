@@ -1,9 +1,9 @@
 #include "prompt/dsv41_encoder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
-
-#include <fmt/format.h>
 
 #include "base/error.h"
 #include "prompt/python_json.h"
@@ -101,8 +101,8 @@ class Rendering {
                    [](const Tool& tool) { return !tool.defer_loading; });
     }
     const auto has_tools = [](const Message& message) { return !message.tools.empty(); };
-    dropping_ = conversation_.drop_thinking && tools_.empty() &&
-                std::none_of(messages_.begin(), messages_.end(), has_tools);
+    dropping_ =
+        conversation_.drop_thinking && tools_.empty() && std::none_of(messages_.begin(), messages_.end(), has_tools);
     if (!recipe() && thinking() && dropping_) remove_early_developers();
     const bool first_is_system = !messages_.empty() && messages_[0].role == Role::kSystem;
     const auto format = conversation_.response_format.kind;
@@ -208,8 +208,9 @@ class Rendering {
   }
 
   static bool has_text(const Message& message) {
-    return message.content.size() > 1 || (message.content.size() == 1 && (message.content[0].kind == Block::Kind::kImage ||
-                                                                          !message.content[0].text.empty()));
+    return message.content.size() > 1 ||
+           (message.content.size() == 1 &&
+            (message.content[0].kind == Block::Kind::kImage || !message.content[0].text.empty()));
   }
 
   void append_final_header() {
@@ -297,7 +298,8 @@ class Rendering {
     if (!turn.task.empty()) return append_task(turn.task);
     if (!is_boundary(turn.role, k)) return {};
     segments().token(kAssistant);
-    segments().token(thinking() && (!dropping_ || static_cast<std::int64_t>(k) >= last_boundary_) ? kThinkStart : kThinkEnd);
+    segments().token(thinking() && (!dropping_ || static_cast<std::int64_t>(k) >= last_boundary_) ? kThinkStart
+                                                                                                  : kThinkEnd);
     return {};
   }
 
@@ -332,9 +334,8 @@ class Rendering {
   // ---- shared parts ----
 
   std::string effort_line() const {
-    return fmt::format(
-        "Reasoning Effort: {} (range 1-100, the higher the value, the more thorough the reasoning)\n\n",
-        conversation_.effort);
+    return fmt::format("Reasoning Effort: {} (range 1-100, the higher the value, the more thorough the reasoning)\n\n",
+                       conversation_.effort);
   }
   void append_effort_line() { segments().text(effort_line()); }
 
@@ -464,9 +465,9 @@ class Rendering {
   const Conversation& conversation_;
   const ToolCallRegistry* registry_;
   std::vector<Message> messages_;
-  std::vector<Tool> tools_;   // after tool_choice and defer_loading
+  std::vector<Tool> tools_;  // after tool_choice and defer_loading
   std::vector<Turn> turns_;
-  bool dropping_ = false;     // checkpoint rules: reasoning before the last boundary is dropped
+  bool dropping_ = false;  // checkpoint rules: reasoning before the last boundary is dropped
   std::int64_t last_boundary_ = -1;
   EncodedPrompt out_;
 };

@@ -20,7 +20,9 @@ void PromptSegments::text(std::string_view text) {
   }
 }
 
-void PromptSegments::token(std::string_view literal) { items_.push_back({Segment::Kind::kToken, std::string(literal)}); }
+void PromptSegments::token(std::string_view literal) {
+  items_.push_back({Segment::Kind::kToken, std::string(literal)});
+}
 
 void PromptSegments::text_with_tokens(std::string_view rest, const std::vector<std::string_view>& literals) {
   while (!rest.empty()) {

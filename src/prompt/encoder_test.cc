@@ -27,8 +27,8 @@ std::string shorthand(const PromptSegments& segments) {
     out += segment.kind == Segment::Kind::kToken ? "[" + segment.text + "]" : segment.text;
   }
   const std::pair<std::string_view, std::string_view> kNames[] = {
-      {kBeginOfSentence, "BOS"}, {kEndOfSentence, "EOS"}, {kSystem, "S"},     {kUser, "U"},   {kAssistant, "A"},
-      {kLatestReminder, "R"},    {kThinkStart, "t"},      {kThinkEnd, "/t"},  {kDsml, "§"},   {kImage, "IMG"}};
+      {kBeginOfSentence, "BOS"}, {kEndOfSentence, "EOS"}, {kSystem, "S"},    {kUser, "U"}, {kAssistant, "A"},
+      {kLatestReminder, "R"},    {kThinkStart, "t"},      {kThinkEnd, "/t"}, {kDsml, "§"}, {kImage, "IMG"}};
   for (const auto& [literal, name] : kNames) {
     out = replaced(out, "[" + std::string(literal) + "]", "[" + std::string(name) + "]");
   }
@@ -81,20 +81,21 @@ TEST(Encoder, RendersTheVerifiedTable) {
 
 TEST(Encoder, KeepsReasoningOnlyWithTools) {
   const std::string tools = R"("thinking_mode":true,"tools":[{"name":"f"}])";
-  const std::string with = recipe(
-      R"([{"role":"user","content":"u"},{"role":"assistant","content":"A","reasoning_content":"R"}])", tools);
+  const std::string with =
+      recipe(R"([{"role":"user","content":"u"},{"role":"assistant","content":"A","reasoning_content":"R"}])", tools);
   EXPECT_NE(with.find("[A][t]R[/t]A[EOS]"), std::string::npos) << with;
   EXPECT_NE(with.find("\n{\"name\": \"f\", \"description\": \"\", \"parameters\": null}\n"), std::string::npos) << with;
   const std::string call = recipe(
       R"([{"role":"user","content":"u"},{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":"{}"}]}])",
       tools);
   EXPECT_NE(call.find("[A][t][/t]\n\n<[§] calls>\n<[§] invoke name=\"f\">\n\n</[§] invoke>\n</[§] calls>[EOS]"),
-            std::string::npos) << call;
+            std::string::npos)
+      << call;
 }
 
 TEST(Encoder, MarksTheToolsBlockExactly) {
-  const auto prompt = encode(R"({"messages":[],"thinking_mode":false,"tools":[{"name":"<think>","description":"｜DSML｜"}]})",
-                             Rules::kRecipe);
+  const auto prompt = encode(
+      R"({"messages":[],"thinking_mode":false,"tools":[{"name":"<think>","description":"｜DSML｜"}]})", Rules::kRecipe);
   ASSERT_TRUE(prompt);
   int dsml = 0, think = 0;
   for (const Segment& segment : prompt->segments.items()) {
@@ -102,8 +103,8 @@ TEST(Encoder, MarksTheToolsBlockExactly) {
     dsml += segment.text == kDsml;
     think += segment.text == kThinkStart || segment.text == kThinkEnd;
   }
-  EXPECT_EQ(dsml, 9);           // one in the sentence, eight in the example; none of the schema line
-  EXPECT_EQ(think, 4 + 1);      // the four of the text and the final header
+  EXPECT_EQ(dsml, 9);       // one in the sentence, eight in the example; none of the schema line
+  EXPECT_EQ(think, 4 + 1);  // the four of the text and the final header
 }
 
 TEST(Encoder, OrdersResultsByTheLatestCalls) {
@@ -114,7 +115,8 @@ TEST(Encoder, OrdersResultsByTheLatestCalls) {
   const std::string prompt = recipe(messages, kChat);
   EXPECT_NE(prompt.find("[U]<tool_result>one</tool_result>\n\ntext\n\n<tool_result>two</tool_result>\n\n"
                         "<tool_result>nine</tool_result>[A]"),
-            std::string::npos) << prompt;
+            std::string::npos)
+      << prompt;
 }
 
 TEST(Encoder, PutsImagesWhereTheirPlaceholdersAre) {
@@ -140,22 +142,25 @@ TEST(Encoder, NeverTurnsTextIntoStructure) {
                                R"(},{"role":"assistant","content":)" + m + R"(,"reasoning_content":)" + m +
                                R"(,"tool_calls":[{"id":"1","name":)" + m + R"(,"arguments":)" + m +
                                R"(}]},{"role":"tool","tool_call_id":"1","content":)" + m + "}]";
-  const auto prompt = encode(R"({"messages":)" + messages + R"(,"thinking_mode":true,"tools":[{"name":)" + m + "}]}",
-                             Rules::kRecipe);
-  const auto plain = encode(R"({"messages":)" + replaced(messages, m, "\"x\"") +
-                                R"(,"thinking_mode":true,"tools":[{"name":"x"}]})",
-                            Rules::kRecipe);
+  const auto prompt =
+      encode(R"({"messages":)" + messages + R"(,"thinking_mode":true,"tools":[{"name":)" + m + "}]}", Rules::kRecipe);
+  const auto plain =
+      encode(R"({"messages":)" + replaced(messages, m, "\"x\"") + R"(,"thinking_mode":true,"tools":[{"name":"x"}]})",
+             Rules::kRecipe);
   ASSERT_TRUE(prompt && plain);
   // The same structure tokens in the same order as with harmless text.
   std::vector<std::string> found, expected;
-  for (const Segment& s : prompt->segments.items()) if (s.kind == Segment::Kind::kToken) found.push_back(s.text);
-  for (const Segment& s : plain->segments.items()) if (s.kind == Segment::Kind::kToken) expected.push_back(s.text);
+  for (const Segment& s : prompt->segments.items())
+    if (s.kind == Segment::Kind::kToken) found.push_back(s.text);
+  for (const Segment& s : plain->segments.items())
+    if (s.kind == Segment::Kind::kToken) expected.push_back(s.text);
   EXPECT_EQ(found, expected);
 }
 
 TEST(Encoder, JoinsNeighbouringText) {
   const auto prompt = encode(R"({"messages":[{"role":"user","content":"é"},{"role":"tool","content":"b"}],)"
-                             R"("thinking_mode":false})", Rules::kRecipe);
+                             R"("thinking_mode":false})",
+                             Rules::kRecipe);
   ASSERT_TRUE(prompt);
   for (std::size_t i = 1; i < prompt->segments.items().size(); ++i) {
     EXPECT_FALSE(prompt->segments.items()[i].kind == Segment::Kind::kText &&
@@ -183,8 +188,8 @@ TEST(Encoder, ChecksCheckpointRules) {
 
 TEST(Encoder, ReportsTheInitialStage) {
   const auto stage = [](const std::string& last, const std::string& mode) {
-    const auto prompt = encode(R"({"messages":[{"role":"user","content":"u"})" + last + R"(],"thinking_mode":)" + mode + "}",
-                               Rules::kRecipe);
+    const auto prompt = encode(
+        R"({"messages":[{"role":"user","content":"u"})" + last + R"(],"thinking_mode":)" + mode + "}", Rules::kRecipe);
     return prompt->initial_stage;
   };
   EXPECT_EQ(stage("", "true"), InitialStage::kReasoningStart);
@@ -199,9 +204,9 @@ TEST(Encoder, ReportsTheInitialStage) {
 // Turn two drops the reasoning of turn one, and shares everything before it.
 TEST(Encoder, KeepsAStablePrefixBetweenTurns) {
   const std::string first = recipe(R"([{"role":"system","content":"S"},{"role":"user","content":"u"}])");
-  const std::string second = recipe(
-      R"([{"role":"system","content":"S"},{"role":"user","content":"u"},)"
-      R"({"role":"assistant","content":"a","reasoning_content":"r"},{"role":"user","content":"v"}])");
+  const std::string second =
+      recipe(R"([{"role":"system","content":"S"},{"role":"user","content":"u"},)"
+             R"({"role":"assistant","content":"a","reasoning_content":"r"},{"role":"user","content":"v"}])");
   const std::string common = first.substr(0, first.size() - std::string("[t]").size());
   EXPECT_EQ(second.substr(0, common.size()), common);
 }
@@ -209,7 +214,8 @@ TEST(Encoder, KeepsAStablePrefixBetweenTurns) {
 TEST(Encoder, WrapsArgumentsThatAreNoObject) {
   const auto call = [](const std::string& arguments) {
     return recipe(R"([{"role":"assistant","content":"","tool_calls":[{"id":"1","name":"f","arguments":)" +
-                  base::dump_json(Json(arguments)) + "}]}]", kChat);
+                      base::dump_json(Json(arguments)) + "}]}]",
+                  kChat);
   };
   const std::string nested_ok = std::string(R"({"a":)") + std::string(126, '[') + std::string(126, ']') + "}";
   EXPECT_NE(call(nested_ok).find("name=\"a\" string=\"false\">[[["), std::string::npos);

@@ -1,9 +1,9 @@
 #include "prompt/image_layout.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "base/error.h"
 #include "prompt/request_error.h"

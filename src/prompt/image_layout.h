@@ -13,7 +13,7 @@ namespace deepinfer::prompt {
 enum class ImageDetail { kHigh, kLow };
 
 struct ImageLayout {
-  std::int64_t width = 0;   ///< pixels after fitting, a multiple of the patch size
+  std::int64_t width = 0;  ///< pixels after fitting, a multiple of the patch size
   std::int64_t height = 0;
   std::int64_t tokens = 0;  ///< prompt positions, start and end marks included
   bool operator==(const ImageLayout&) const = default;
@@ -21,11 +21,11 @@ struct ImageLayout {
 
 struct ImageLimits {
   std::int64_t patch = 14;
-  std::int64_t downsample = 3;          ///< patches a side that become one position
+  std::int64_t downsample = 3;  ///< patches a side that become one position
   std::int64_t min_pixels = 544 * 544;
   std::int64_t max_tokens = 1024;
   std::int64_t max_side = 8192;
-  std::int64_t low_detail_side = 512;   ///< longest side that low detail keeps
+  std::int64_t low_detail_side = 512;  ///< longest side that low detail keeps
 };
 
 /// Errors: kInvalidArgument for sides below 1; kind "ImageDimensionsTooLarge" for sides above `max_side`.

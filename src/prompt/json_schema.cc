@@ -1,9 +1,9 @@
 #include "prompt/json_schema.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "base/error.h"
 #include "prompt/request_error.h"
@@ -20,14 +20,37 @@ bool contains(const std::string_view (&list)[N], std::string_view word) {
 
 constexpr std::string_view kTypes[] = {"string", "number", "integer", "boolean", "object", "array", "null"};
 // Keywords whose value is one schema, a list of schemas, a map of schemas.
-constexpr std::string_view kOneSchema[] = {"items", "additionalProperties", "not", "contains", "propertyNames",
-                                           "if", "then", "else"};
+constexpr std::string_view kOneSchema[] = {
+    "items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else"};
 constexpr std::string_view kSchemaList[] = {"anyOf", "allOf", "oneOf", "prefixItems"};
 constexpr std::string_view kSchemaMap[] = {"properties", "patternProperties", "$defs", "definitions"};
-constexpr std::string_view kOtherKeywords[] = {
-    "type", "enum", "const", "default", "description", "title", "examples", "format", "pattern", "minLength",
-    "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems",
-    "uniqueItems", "minProperties", "maxProperties", "required", "nullable", "$ref", "$id", "$schema", "$comment"};
+constexpr std::string_view kOtherKeywords[] = {"type",
+                                               "enum",
+                                               "const",
+                                               "default",
+                                               "description",
+                                               "title",
+                                               "examples",
+                                               "format",
+                                               "pattern",
+                                               "minLength",
+                                               "maxLength",
+                                               "minimum",
+                                               "maximum",
+                                               "exclusiveMinimum",
+                                               "exclusiveMaximum",
+                                               "multipleOf",
+                                               "minItems",
+                                               "maxItems",
+                                               "uniqueItems",
+                                               "minProperties",
+                                               "maxProperties",
+                                               "required",
+                                               "nullable",
+                                               "$ref",
+                                               "$id",
+                                               "$schema",
+                                               "$comment"};
 
 tl::unexpected<Error> bad_schema(std::string_view what) {
   return request_error("schema", "schema", fmt::format("not a JSON Schema: {}", what));

@@ -1,7 +1,7 @@
 // JSON lines of `deepinfer render` and `deepinfer parse` (cli.md).
-#include <array>
-
 #include <fmt/format.h>
+
+#include <array>
 
 #include "base/error.h"
 #include "prompt/conversation_json.h"
@@ -51,9 +51,9 @@ RequestForm recognise_form(const Json& line) {
 Result<RenderedPrompt> render_any(const Json& line, const RenderSettings& settings) {
   DI_TRY(require_object(line, "line"));
   const Json* mode = present(line, "thinking_mode");
-  if (!settings.form && (mode != nullptr || settings.rules)) {
-    const Rules by_mode = mode != nullptr && mode->is_string() ? Rules::kCheckpoint : Rules::kRecipe;
-    DI_ASSIGN(const Conversation conversation, read_conversation(line, settings.rules.value_or(by_mode)));
+  if (!settings.form && mode != nullptr) {
+    const Rules by_mode = mode->is_string() ? Rules::kCheckpoint : Rules::kRecipe;
+    DI_ASSIGN(const Conversation conversation, read_conversation(line, settings.request.rules.value_or(by_mode)));
     return render_conversation(conversation);
   }
   return render_request(line, settings.form.value_or(recognise_form(line)), settings.request);
@@ -140,8 +140,8 @@ Json parsing_json(const ParsingOptions& parsing) {
   out.set("parse_tool_calls", parsing.parse_tool_calls);
   out.set("starts_in_tool_calls", parsing.starts_in_tool_calls);
   out.set("parse_json_output", parsing.parse_json_output);
-  out.set("initial_stage", parsing.initial_stage ? Json(kStageNames[static_cast<std::size_t>(*parsing.initial_stage)])
-                                                 : Json());
+  out.set("initial_stage",
+          parsing.initial_stage ? Json(kStageNames[static_cast<std::size_t>(*parsing.initial_stage)]) : Json());
   Json stops = Json::array();
   for (const std::string& stop : parsing.stop_sequences) stops.push(stop);
   out.set("stop_sequences", std::move(stops));

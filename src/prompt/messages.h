@@ -37,10 +37,10 @@ struct ToolCall {
 struct Tool {
   std::string name;
   std::optional<std::string> description;
-  base::Json parameters;        ///< after the rewriting of strict schemas
+  base::Json parameters;  ///< after the rewriting of strict schemas
   std::optional<bool> strict;
-  bool defer_loading = false;   ///< left out of the tools block
-  base::Json line;              ///< the JSON object that the tools block prints
+  bool defer_loading = false;  ///< left out of the tools block
+  base::Json line;             ///< the JSON object that the tools block prints
 };
 
 struct ResponseFormat {
@@ -52,15 +52,15 @@ struct ResponseFormat {
 
 struct Message {
   Role role = Role::kUser;
-  std::vector<Block> content;              ///< parts; joined by a blank line
-  std::int64_t attached_images = 0;        ///< images whose places are placeholders inside the text
-  std::string reasoning;                   ///< assistant
-  std::vector<ToolCall> tool_calls;        ///< assistant
-  std::string tool_call_id;                ///< tool
-  std::vector<Tool> tools;                 ///< system, developer
-  ResponseFormat response_format;          ///< system, developer (checkpoint rules)
-  bool open = false;                       ///< assistant: the model continues this turn (`prefix`, `wo_eos`)
-  std::optional<std::string> task;         ///< checkpoint rules
+  std::vector<Block> content;        ///< parts; joined by a blank line
+  std::int64_t attached_images = 0;  ///< images whose places are placeholders inside the text
+  std::string reasoning;             ///< assistant
+  std::vector<ToolCall> tool_calls;  ///< assistant
+  std::string tool_call_id;          ///< tool
+  std::vector<Tool> tools;           ///< system, developer
+  ResponseFormat response_format;    ///< system, developer (checkpoint rules)
+  bool open = false;                 ///< assistant: the model continues this turn (`prefix`, `wo_eos`)
+  std::optional<std::string> task;   ///< checkpoint rules
 };
 
 enum class ToolChoice { kAuto, kNone, kForced };
@@ -72,11 +72,11 @@ struct Conversation {
   std::vector<Message> messages;
   Rules rules = Rules::kRecipe;
   bool thinking = true;
-  int effort = kDefaultEffort;             ///< 1..100
+  int effort = kDefaultEffort;  ///< 1..100
   std::vector<Tool> tools;
   ToolChoice tool_choice = ToolChoice::kAuto;
   ResponseFormat response_format;
-  bool drop_thinking = true;               ///< checkpoint rules
+  bool drop_thinking = true;  ///< checkpoint rules
 };
 
 /// Where the completion starts, as the prompt's end decides. Empty: in the answer, thinking off.
@@ -95,7 +95,7 @@ struct ParsingOptions {
 
 /// What the sampler must obey. `schema` is a schema, a regular expression or a list of tools, as `kind` says.
 struct OutputConstraint {
-  std::string kind;    ///< "tool_call", "tool_call_required", "regex", "json"
+  std::string kind;  ///< "tool_call", "tool_call_required", "regex", "json"
   std::string schema;
 };
 

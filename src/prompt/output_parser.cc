@@ -1,9 +1,9 @@
 #include "prompt/output_parser.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -153,8 +153,8 @@ bool OutputParser::step(std::string_view& input) {
 }
 
 bool OutputParser::step_text(std::string_view& input) {
-  const Scan found = parse_tool_calls_ ? scan(input, {patterns_.think_end, patterns_.open})
-                                       : scan(input, {patterns_.think_end});
+  const Scan found =
+      parse_tool_calls_ ? scan(input, {patterns_.think_end, patterns_.open}) : scan(input, {patterns_.think_end});
   const std::string_view before = input.substr(0, found.at);
   input.remove_prefix(found.at);
   if (found.pattern < 0) {

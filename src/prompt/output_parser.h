@@ -68,8 +68,8 @@ class OutputParser {
   // occur in UTF-8, so text can never look like one.
   struct Patterns {
     std::string think_end, dsml;
-    std::string open, close;                       // "<§", "</§"
-    std::string invoke, invoke_tight;              // "<§ invoke name=\"" and without the blank
+    std::string open, close;           // "<§", "</§"
+    std::string invoke, invoke_tight;  // "<§ invoke name=\"" and without the blank
     std::string parameter, parameter_tight;
   };
   static Patterns make_patterns(std::string_view think_end, std::string_view dsml);
@@ -78,14 +78,14 @@ class OutputParser {
 
   // A match of one of up to three patterns in the input, or the place from which text has to be held back.
   struct Scan {
-    std::size_t at = 0;              // text before this is free
-    int pattern = -1;                // index of the pattern found at `at`; -1: none
+    std::size_t at = 0;  // text before this is free
+    int pattern = -1;    // index of the pattern found at `at`; -1: none
   };
   static Scan scan(std::string_view input, std::initializer_list<std::string_view> patterns);
 
-  void feed(std::string_view text);   // runs the machine over held + text
+  void feed(std::string_view text);  // runs the machine over held + text
   bool step(std::string_view& input);
-  bool step_text(std::string_view& input);   // reasoning and content
+  bool step_text(std::string_view& input);  // reasoning and content
   bool step_block(std::string_view& input);
   bool step_name(std::string_view& input);
   bool step_call(std::string_view& input);
@@ -100,12 +100,12 @@ class OutputParser {
   bool inside_invoke() const { return state_ >= State::kName && state_ <= State::kValue; }
   void flush_held();
 
-  void add_text(std::string_view text);      // reasoning or content, after the newline rules
+  void add_text(std::string_view text);  // reasoning or content, after the newline rules
   void release_newlines();
-  void add_shown(const std::string& text);   // of the reasoning or content state
+  void add_shown(const std::string& text);  // of the reasoning or content state
   void emit(ParseEvent::Kind kind, std::string_view text);
   void emit_arguments(std::string_view text) { emit(ParseEvent::Kind::kArguments, text); }
-  void flush_content();                      // sends the chunk's content through the filters
+  void flush_content();  // sends the chunk's content through the filters
   void flush_filters();
   std::string expand(std::string_view text) const;  // marker bytes back to their literals
   void drop(std::size_t bytes) { dropped_bytes_ += static_cast<std::int64_t>(bytes); }
@@ -120,14 +120,14 @@ class OutputParser {
   bool accept_json_invoke_;
 
   State state_ = State::kContent;
-  std::string held_;                  // a proper prefix of a pattern of the state
-  std::int64_t pending_newlines_ = 0; // newlines at the end of the text so far, before `held_`
-  bool skip_newlines_ = false;        // at the start of reasoning or content
-  std::string name_;                  // of the call being read
-  std::string invoke_;                // everything of it so far
-  std::string body_;                  // text inside it before a parameter, with accept_json_invoke
-  std::string value_;                 // of the JSON parameter being read
-  std::string unclosed_reasoning_;    // with reasoning_fallback
+  std::string held_;                   // a proper prefix of a pattern of the state
+  std::int64_t pending_newlines_ = 0;  // newlines at the end of the text so far, before `held_`
+  bool skip_newlines_ = false;         // at the start of reasoning or content
+  std::string name_;                   // of the call being read
+  std::string invoke_;                 // everything of it so far
+  std::string body_;                   // text inside it before a parameter, with accept_json_invoke
+  std::string value_;                  // of the JSON parameter being read
+  std::string unclosed_reasoning_;     // with reasoning_fallback
   bool key_in_quotes_ = false;
   bool first_parameter_ = true;
   bool string_value_ = false;
@@ -140,7 +140,7 @@ class OutputParser {
   tokenizer::Utf8Filter utf8_;
   JsonAnswerFilter json_filter_;
   StopScanner stops_;
-  std::string content_;               // of this chunk, before the filters
+  std::string content_;  // of this chunk, before the filters
   std::vector<ParseEvent> events_;
 };
 

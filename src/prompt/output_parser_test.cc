@@ -1,8 +1,8 @@
 #include "prompt/output_parser.h"
 
-#include <random>
-
 #include <gtest/gtest.h>
+
+#include <random>
 
 #include "base/io.h"
 #include "base/json.h"
@@ -107,9 +107,30 @@ TEST(OutputParser, RandomChunksNeverEmitTooMuch) {
 
 // Random sequences of the pieces that matter, against the one-shot parse.
 TEST(OutputParser, RandomMarkupSplitsLikeOneShot) {
-  const std::vector<std::string> kPieces = {
-      "<", "</", "｜DSML｜", "<｜DSML｜", "</｜DSML｜", " calls>", " invoke name=\"", " parameter name=", "\"a\"", "\"", " ",
-      "string=\"true\">", "string=\"false\">", "\n", "\n\n", "</think>", "</thi", "x", "STOP", "ST", "é", "🙂", "{", "1"};
+  const std::vector<std::string> kPieces = {"<",
+                                            "</",
+                                            "｜DSML｜",
+                                            "<｜DSML｜",
+                                            "</｜DSML｜",
+                                            " calls>",
+                                            " invoke name=\"",
+                                            " parameter name=",
+                                            "\"a\"",
+                                            "\"",
+                                            " ",
+                                            "string=\"true\">",
+                                            "string=\"false\">",
+                                            "\n",
+                                            "\n\n",
+                                            "</think>",
+                                            "</thi",
+                                            "x",
+                                            "STOP",
+                                            "ST",
+                                            "é",
+                                            "🙂",
+                                            "{",
+                                            "1"};
   std::mt19937 random(11);
   for (int round = 0; round < 4000; ++round) {
     Fixture f{"random", "", "stop", {}};
@@ -148,8 +169,8 @@ TEST(OutputParser, ParsesManyCallsInSmallDeltas) {
   for (const int count : {1, 2, 20, 200}) {
     std::string invokes;
     for (int i = 0; i < count; ++i) {
-      invokes += invoke("f" + std::to_string(i), "<｜DSML｜ parameter name=\"i\" string=\"false\">" + std::to_string(i) +
-                                                     "</｜DSML｜ parameter>");
+      invokes += invoke("f" + std::to_string(i), "<｜DSML｜ parameter name=\"i\" string=\"false\">" +
+                                                     std::to_string(i) + "</｜DSML｜ parameter>");
     }
     const Fixture f{"many", "c" + block(invokes), "stop", {}};
     for (std::size_t size = 1; size <= 16; ++size) {
@@ -171,8 +192,9 @@ TEST(OutputParser, ParsesManyCallsInSmallDeltas) {
 
 TEST(OutputParser, CountsWhatItDrops) {
   OutputParser parser(ParsingOptions{});
-  parser.push_text("c" + block("junk" + invoke("f", "<｜DSML｜ parameter name=\"a\" string=\"false\">oops</｜DSML｜ parameter>")) +
-                   "tail");
+  parser.push_text(
+      "c" + block("junk" + invoke("f", "<｜DSML｜ parameter name=\"a\" string=\"false\">oops</｜DSML｜ parameter>")) +
+      "tail");
   parser.finish("stop");
   EXPECT_GE(parser.dropped_bytes(), 8);
   EXPECT_EQ(parser.invalid_values(), 1);
@@ -194,12 +216,14 @@ TEST(OutputParser, Options) {
 
 // Linear in the input: ten times the text takes about ten times as long, so a few megabytes pass at once.
 TEST(OutputParser, StaysLinearOnHostileText) {
-  for (const std::string& unit : {std::string("\n"), std::string("<"), std::string("</think>"), std::string("</"),
-                                  std::string("<｜DSML｜"), std::string("\""), std::string("["), std::string("<｜DSML｜ invoke name=\"f\">")}) {
+  for (const std::string& unit :
+       {std::string("\n"), std::string("<"), std::string("</think>"), std::string("</"), std::string("<｜DSML｜"),
+        std::string("\""), std::string("["), std::string("<｜DSML｜ invoke name=\"f\">")}) {
     std::string text = "<｜DSML｜ calls>";
     for (const bool inside : {false, true}) {
       OutputParser parser(ParsingOptions{.stop_sequences = {"\n\n\n\n\n\n\n\nX", "</think></think>Y"}});
-      if (inside) parser.push_text(text + "<｜DSML｜ invoke name=\"f\"><｜DSML｜ parameter name=\"a\" string=\"true\">");
+      if (inside)
+        parser.push_text(text + "<｜DSML｜ invoke name=\"f\"><｜DSML｜ parameter name=\"a\" string=\"true\">");
       std::string chunk;
       for (int i = 0; i < 20'000; ++i) chunk += unit;
       for (int i = 0; i < 10; ++i) parser.push_text(chunk);

@@ -36,7 +36,7 @@ Result<RenderedPrompt> render_converted(ConvertedRequest request, const ToolCall
 Result<RenderedPrompt> render_conversation(const Conversation& conversation, const ToolCallRegistry* registry) {
   ConvertedRequest request;
   request.conversation = conversation;
-  finish_conversion(request);
+  finish_conversion(request, {});
   for (const Message& message : conversation.messages) {
     if (!message.tools.empty()) request.parsing.parse_tool_calls = true;
   }
@@ -66,21 +66,25 @@ Result<std::vector<tokenizer::TokenId>> segments_to_ids(const PromptSegments& se
 }
 
 Result<Conversation> make_simple_chat(const SimpleChat& chat) {
-  if (chat.effort < 1 || chat.effort > kMaxEffort) {
-    return errorf(ErrorCode::kInvalidArgument, "effort {}; accepted are 1 to {}", chat.effort, kMaxEffort);
+  if (chat.effort && (*chat.effort < 1 || *chat.effort > kMaxEffort)) {
+    return errorf(ErrorCode::kInvalidArgument, "effort {}; accepted are 1 to {}", *chat.effort, kMaxEffort);
   }
-  Conversation conversation;
-  conversation.thinking = chat.thinking;
-  conversation.effort = chat.effort;
-  if (chat.system) conversation.messages.push_back({.role = Role::kSystem, .content = {{.text = *chat.system}}});
-  conversation.messages.push_back({.role = Role::kUser, .content = {{.text = chat.user}}});
-  if (!chat.tools_json) return conversation;
-  DI_ASSIGN(Json tools, base::parse_json(*chat.tools_json));
-  Json body;
-  body.set("messages", Json::Array{Json(Json::Object{{"role", "user"}, {"content", chat.user}})});
-  body.set("tools", std::move(tools));
+  Json body = Json::object();
+  if (!chat.messages) {
+    Json messages = Json::array();
+    if (chat.system) messages.push(Json::Object{{"role", "system"}, {"content", *chat.system}});
+    messages.push(Json::Object{{"role", "user"}, {"content", chat.user}});
+    body.set("messages", std::move(messages));
+  } else if (chat.messages->is_object()) {
+    body = *chat.messages;
+  } else {
+    body.set("messages", *chat.messages);
+  }
+  if (chat.tools) body.set("tools", *chat.tools);
   DI_ASSIGN(ConvertedRequest request, convert_chat_request(body, {}));
-  conversation.tools = std::move(request.conversation.tools);
+  Conversation conversation = std::move(request.conversation);
+  if (chat.thinking) conversation.thinking = *chat.thinking;
+  if (chat.effort) conversation.effort = *chat.effort;
   return conversation;
 }
 

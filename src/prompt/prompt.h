@@ -50,22 +50,22 @@ Result<RenderedPrompt> render_request(const base::Json& body, RequestForm form, 
 Result<std::vector<tokenizer::TokenId>> segments_to_ids(const PromptSegments& segments,
                                                         const tokenizer::Tokenizer& tokenizer);
 
-/// One user message with the usual options, for the command line and the engine.
+/// A chat as the command line knows it: a user message, or messages in the chat form, with the usual options.
 struct SimpleChat {
   std::string user;
   std::optional<std::string> system;
-  std::optional<std::string> tools_json;  ///< a list of tools as in a chat request
-  bool thinking = true;
-  int effort = kDefaultEffort;
+  std::optional<base::Json> messages;  ///< a list of chat messages or a chat request body, instead of user and system
+  std::optional<base::Json> tools;     ///< a list of tools as in a chat request
+  std::optional<bool> thinking;        ///< default: as the body says, else on
+  std::optional<int> effort;           ///< 1..100; default as above, else 75
 };
-/// Errors: tools that a chat request would not accept, an effort outside 1..100.
+/// Errors: what a chat request (default profile) would not accept, an effort outside 1..100.
 Result<Conversation> make_simple_chat(const SimpleChat& chat);
 
 /// How lines of `render` are read; without a form it is recognised from the fields.
 struct RenderSettings {
   std::optional<RequestForm> form;
-  std::optional<Rules> rules;  ///< for conversations given directly (`thinking_mode`)
-  RequestSettings request;
+  RequestSettings request;  ///< `rules` also decides how conversations given directly (`thinking_mode`) are read
 };
 
 /// One line of `deepinfer render`: a request or conversation in, {prompt, special_ranges, images, ids, thinking,

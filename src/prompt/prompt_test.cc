@@ -27,11 +27,22 @@ TEST(Prompt, SimpleChat) {
   EXPECT_TRUE(prompt->text.ends_with("S<｜User｜>Hello<｜Assistant｜><think>")) << prompt->text;
   EXPECT_FALSE(prompt->parsing.parse_tool_calls);
   const auto tools = make_simple_chat(
-      {.user = "x", .tools_json = R"([{"type":"function","function":{"name":"f"}}])", .thinking = false});
+      {.user = "x", .tools = *base::parse_json(R"([{"type":"function","function":{"name":"f"}}])"), .thinking = false});
   ASSERT_TRUE(tools) << tools.error().to_string();
   EXPECT_TRUE(render_conversation(*tools)->parsing.parse_tool_calls);
-  EXPECT_FALSE(make_simple_chat({.user = "x", .tools_json = "{}"}));
+  EXPECT_FALSE(make_simple_chat({.user = "x", .tools = Json::object()}));
   EXPECT_FALSE(make_simple_chat({.user = "x", .effort = 0}));
+  const Json list = *base::parse_json(
+      R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}])");
+  const auto history = make_simple_chat({.messages = list, .thinking = false});
+  ASSERT_TRUE(history);
+  EXPECT_EQ(render_conversation(*history)->text,
+            "<｜begin▁of▁sentence｜><｜User｜>a<｜Assistant｜></"
+            "think>b<｜end▁of▁sentence｜><｜User｜>c<｜Assistant｜></think>");
+  const auto body =
+      make_simple_chat({.messages = Json(Json::Object{{"messages", list}, {"reasoning_effort", "none"}})});
+  ASSERT_TRUE(body);
+  EXPECT_FALSE(body->thinking);
 }
 
 TEST(Prompt, IdsLookEveryStructureTokenUp) {
@@ -56,7 +67,8 @@ TEST(Prompt, TokenModeKnowsMarkersByIdOnly) {
   const auto tokenizer = Tokenizer::from_file(kTiny);
   ASSERT_TRUE(tokenizer);
   const std::string call =
-      "\n\n<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ parameter name=\"a\" string=\"true\">é</｜DSML｜ parameter>\n"
+      "\n\n<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ parameter name=\"a\" string=\"true\">é</｜DSML｜ "
+      "parameter>\n"
       "</｜DSML｜ invoke>\n</｜DSML｜ calls>";
   const auto real = tokenizer->encode("r</think>c" + call, tokenizer::SpecialMode::kParse);
   const auto spelt = tokenizer->encode("r</think>c" + call, tokenizer::SpecialMode::kText);
@@ -94,20 +106,26 @@ TEST(Prompt, LinesRoundTrip) {
     EXPECT_EQ(result->value().find("prompt")->string(), chat->find("prompt")->string());
     EXPECT_EQ(result->value().find("ids")->items(), chat->find("ids")->items());
   }
-  const auto parsed = parse_line(*base::parse_json(R"({"text":"why</think>a","stage":"reasoning_start","finish":"stop"})"),
-                                 nullptr);
+  const auto parsed =
+      parse_line(*base::parse_json(R"({"text":"why</think>a","stage":"reasoning_start","finish":"stop"})"), nullptr);
   ASSERT_TRUE(parsed);
-  EXPECT_EQ(base::dump_json(*parsed),
-            R"({"reasoning":"why","content":"a","tool_calls":[],"finish_reason":"stop"})");
+  EXPECT_EQ(base::dump_json(*parsed), R"({"reasoning":"why","content":"a","tool_calls":[],"finish_reason":"stop"})");
   EXPECT_FALSE(parse_line(*base::parse_json(R"({"chunks":[[1]]})"), nullptr));
   EXPECT_FALSE(parse_line(*base::parse_json(R"({"text":"x","stage":"nowhere"})"), nullptr));
   EXPECT_FALSE(parse_line(*base::parse_json("[]"), nullptr));
   EXPECT_FALSE(render_line(*base::parse_json("3"), nullptr));
+  // The rules can be forced: the checkpoint's print no header after a closed last answer.
+  const Json closed =
+      *base::parse_json(R"({"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]})");
+  const RenderSettings checkpoint{.request = {.rules = Rules::kCheckpoint}};
+  EXPECT_TRUE(render_line(closed, nullptr)->find("prompt")->string().ends_with("<｜Assistant｜><think>"));
+  EXPECT_TRUE(render_line(closed, nullptr, checkpoint)->find("prompt")->string().ends_with("b<｜end▁of▁sentence｜>"));
 }
 
 TEST(ToolCallRegistry, RendersReturnedCallsAsTheModelWroteThem) {
   const std::string written =
-      "\n\n<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ parameter name=\"a\" string=\"false\">[1,2]</｜DSML｜ parameter>\n"
+      "\n\n<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ parameter name=\"a\" "
+      "string=\"false\">[1,2]</｜DSML｜ parameter>\n"
       "<｜DSML｜ parameter name=\"b\" string=\"true\">é</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜ calls>";
   OutputParser parser(ParsingOptions{});
   ParsedCompletion out;
@@ -125,7 +143,8 @@ TEST(ToolCallRegistry, RendersReturnedCallsAsTheModelWroteThem) {
     return render_conversation(conversation, &registry)->text;
   };
   const std::string reordered = R"({ "b" : "\u00e9", "a":[1, 2] })";
-  EXPECT_NE(prompt("id1", reordered).find("<｜Assistant｜></think>" + written + "<｜end▁of▁sentence｜>"), std::string::npos);
+  EXPECT_NE(prompt("id1", reordered).find("<｜Assistant｜></think>" + written + "<｜end▁of▁sentence｜>"),
+            std::string::npos);
   EXPECT_NE(prompt("id1", R"({"a":[1,3],"b":"é"})").find(">[1, 3]<"), std::string::npos);
   EXPECT_NE(prompt("id2", reordered).find(">[1, 2]<"), std::string::npos);
 }

@@ -1,8 +1,8 @@
 #include "prompt/python_json.h"
 
-#include <optional>
-
 #include <fmt/format.h>
+
+#include <optional>
 
 namespace deepinfer::prompt {
 namespace {

@@ -1,8 +1,8 @@
 // Content parts of the request forms: text and images.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 #include "base/error.h"
 #include "prompt/request_error.h"
@@ -32,7 +32,8 @@ Status check_image_url(std::string_view url, const std::string& path) {
   const std::size_t comma = url.find(',');
   const std::string_view head = url.substr(0, comma);
   if (comma == std::string_view::npos || !head.starts_with("data:image/") || !head.ends_with(";base64")) {
-    return request_error("image_data", path, fmt::format("\"{}\" is not base64 data of an image type", head.substr(0, 64)));
+    return request_error("image_data", path,
+                         fmt::format("\"{}\" is not base64 data of an image type", head.substr(0, 64)));
   }
   if (!is_base64(url.substr(comma + 1))) return request_error("image_data", path, "the base64 data does not decode");
   return {};

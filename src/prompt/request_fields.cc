@@ -1,9 +1,9 @@
 #include "prompt/request_fields.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "base/error.h"
 #include "prompt/json_schema.h"
@@ -84,8 +84,9 @@ Result<std::optional<double>> optional_number(const Json& body, std::string_view
   const std::optional<double> number = value->as_double();
   if (!number) return wrong_type(key, *value, "a number");
   if (!(*number >= range.lowest && *number <= range.highest) || (range.open_low && *number == range.lowest)) {
-    return request_error(key, key, fmt::format("found {}; accepted are {}{}, {}]", value->number_text(),
-                                               range.open_low ? "(" : "[", range.lowest, range.highest));
+    return request_error(key, key,
+                         fmt::format("found {}; accepted are {}{}, {}]", value->number_text(),
+                                     range.open_low ? "(" : "[", range.lowest, range.highest));
   }
   return number;
 }
@@ -153,9 +154,9 @@ Status read_thinking(const Json& body, const Json* effort, const RequestSettings
   if (effort->is_number() && settings.profile == Profile::kDefault) {
     const auto value = effort->as_int();
     if (!value || *value < 1 || *value > kMaxEffort) {
-      return request_error("reasoning_effort", "reasoning_effort",
-                           fmt::format("found {}; accepted are the words and the integers 1 to 100",
-                                       effort->number_text()));
+      return request_error(
+          "reasoning_effort", "reasoning_effort",
+          fmt::format("found {}; accepted are the words and the integers 1 to 100", effort->number_text()));
     }
     conversation.effort = static_cast<int>(*value);
     conversation.rules = Rules::kCheckpoint;
@@ -266,9 +267,8 @@ Result<Tool> read_tool(const ToolFields& fields, Profile profile) {
     }
     if (tool.strict.value_or(false)) tool.parameters = strict_schema(*schema);
   }
-  tool.line = Json(Json::Object{{"name", tool.name},
-                                {"description", tool.description.value_or("")},
-                                {"parameters", tool.parameters}});
+  tool.line = Json(Json::Object{
+      {"name", tool.name}, {"description", tool.description.value_or("")}, {"parameters", tool.parameters}});
   return tool;
 }
 
@@ -328,7 +328,8 @@ Result<ResponseFormat> read_response_format(const Json& format, const std::strin
 }
 
 Status check_json_word(const Conversation& conversation, Profile profile) {
-  if (profile != Profile::kOfficial || conversation.response_format.kind != ResponseFormat::Kind::kJsonObject) return {};
+  if (profile != Profile::kOfficial || conversation.response_format.kind != ResponseFormat::Kind::kJsonObject)
+    return {};
   for (const Message& message : conversation.messages) {
     for (const Block& block : message.content) {
       std::string lower = block.text;
@@ -389,7 +390,8 @@ std::optional<OutputConstraint> format_constraint(const ResponseFormat& format) 
 
 }  // namespace
 
-void finish_conversion(ConvertedRequest& request) {
+void finish_conversion(ConvertedRequest& request, const RequestSettings& settings) {
+  if (settings.rules) request.conversation.rules = *settings.rules;
   const Conversation& conversation = request.conversation;
   const bool tools = !conversation.tools.empty() && conversation.tool_choice != ToolChoice::kNone;
   request.parsing.parse_tool_calls = tools;

@@ -22,7 +22,8 @@ const base::Json* present(const base::Json& object, std::string_view key);
 /// Readers of members of `object`; `path` names the object in messages ("messages[0]", "" for the body).
 /// Kinds: "body_invalid_type", "body_missing_field".
 Result<std::string> required_string(const base::Json& object, std::string_view key, std::string_view path);
-Result<std::optional<std::string>> optional_string(const base::Json& object, std::string_view key, std::string_view path);
+Result<std::optional<std::string>> optional_string(const base::Json& object, std::string_view key,
+                                                   std::string_view path);
 Result<bool> optional_bool(const base::Json& object, std::string_view key, std::string_view path);
 Result<const base::Json*> required_object(const base::Json& object, std::string_view key, std::string_view path);
 Result<const base::Json*> optional_array(const base::Json& object, std::string_view key, std::string_view path);
@@ -62,7 +63,7 @@ Result<std::vector<std::string>> read_stops(const base::Json& body, std::string_
 
 /// The parts of a tool definition after the form-specific unpacking.
 struct ToolFields {
-  const base::Json* object = nullptr;   ///< holds name, description, strict
+  const base::Json* object = nullptr;  ///< holds name, description, strict
   std::string_view schema_key = "parameters";
   std::string path;
 };
@@ -89,7 +90,7 @@ Status check_json_word(const Conversation& conversation, Profile profile);
 /// the kinds to report.
 Status check_call_pairs(const std::vector<Message>& messages, std::string_view missing, std::string_view unexpected);
 
-/// Parsing options and output constraint, once the conversation is complete.
-void finish_conversion(ConvertedRequest& request);
+/// Parsing options, output constraint and forced rules, once the conversation is complete.
+void finish_conversion(ConvertedRequest& request, const RequestSettings& settings);
 
 }  // namespace deepinfer::prompt

@@ -10,8 +10,8 @@ using base::Json;
 
 Result<Json> parse_request_body(std::string_view body, Profile profile) {
   using Duplicates = base::JsonLimits::DuplicateKeys;
-  const base::JsonLimits limits{
-      .duplicate_keys = profile == Profile::kOfficial ? Duplicates::kKeepLast : Duplicates::kRefuse};
+  const base::JsonLimits limits{.duplicate_keys =
+                                    profile == Profile::kOfficial ? Duplicates::kKeepLast : Duplicates::kRefuse};
   auto value = base::parse_json(body, limits);
   if (!value) return request_error("body_json", "", value.error().to_string());
   if (!value->is_object()) {

@@ -4,6 +4,7 @@
 // results) is in request_fields.h. Source: prompt-recipe.md 2 to 4; server.md 11.2 and 21.1 for the profiles.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ enum class Profile { kDefault, kOfficial };
 struct RequestSettings {
   Profile profile = Profile::kDefault;
   std::vector<std::string> served_models;  ///< empty: any name, and `model` may be absent
+  std::optional<Rules> rules;              ///< `--prompt-rules`; else the fields of the request decide
 };
 
 struct ConvertedRequest {

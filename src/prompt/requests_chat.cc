@@ -1,7 +1,7 @@
 // Chat Completions bodies (prompt-recipe.md 2).
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "base/error.h"
 #include "prompt/request_error.h"
@@ -21,6 +21,7 @@ class ChatConverter {
 
   Result<ConvertedRequest> run() {
     DI_TRY(check_model(body_, settings_));
+    conversation().rules = settings_.rules.value_or(Rules::kRecipe);
     DI_TRY(read_thinking(body_, present(body_, "reasoning_effort"), settings_, conversation()));
     DI_TRY(read_messages());
     DI_TRY(read_tools());
@@ -30,7 +31,7 @@ class ChatConverter {
     }
     DI_TRY(check_json_word(conversation(), settings_.profile));
     DI_TRY(read_settings());
-    finish_conversion(out_);
+    finish_conversion(out_, settings_);
     return std::move(out_);
   }
 
@@ -69,9 +70,12 @@ class ChatConverter {
       std::string_view word;
       Role role;
     };
-    static constexpr Entry kRoles[] = {{"system", Role::kSystem},       {"user", Role::kUser},
-                                       {"assistant", Role::kAssistant}, {"tool", Role::kTool},
-                                       {"latest_reminder", Role::kLatestReminder}, {"developer", Role::kDeveloper}};
+    static constexpr Entry kRoles[] = {{"system", Role::kSystem},
+                                       {"user", Role::kUser},
+                                       {"assistant", Role::kAssistant},
+                                       {"tool", Role::kTool},
+                                       {"latest_reminder", Role::kLatestReminder},
+                                       {"developer", Role::kDeveloper}};
     DI_ASSIGN(const std::string word, required_string(message, "role", path_));
     for (const Entry& entry : kRoles) {
       if (entry.word == word && !(entry.role == Role::kDeveloper && official())) return entry.role;
@@ -170,9 +174,9 @@ class ChatConverter {
     } else if (choice->is_string() && choice->string() == "none") {
       requested.choice = ToolChoice::kNone;
     } else if (!choice->is_string() || choice->string() != "auto") {
-      return request_error("body_tool", "tool_choice",
-                           fmt::format("found {}; accepted are auto, none, required and a function object",
-                                       base::dump_json(*choice)));
+      return request_error(
+          "body_tool", "tool_choice",
+          fmt::format("found {}; accepted are auto, none, required and a function object", base::dump_json(*choice)));
     }
     return apply_tool_choice(requested, settings_, conversation());
   }

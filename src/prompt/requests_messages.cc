@@ -1,7 +1,7 @@
 // Messages bodies (prompt-recipe.md 2.2).
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "base/error.h"
 #include "prompt/request_error.h"
@@ -21,6 +21,7 @@ class MessagesConverter {
 
   Result<ConvertedRequest> run() {
     DI_TRY(check_model(body_, settings_));
+    conversation().rules = settings_.rules.value_or(Rules::kRecipe);
     const Json* config = present(body_, "output_config");
     if (config != nullptr) DI_TRY(require_object(*config, "output_config"));
     DI_TRY(read_thinking(body_, config != nullptr ? present(*config, "effort") : nullptr, settings_, conversation()));
@@ -33,7 +34,7 @@ class MessagesConverter {
     DI_TRY(read_tools());
     DI_TRY(read_tool_choice());
     DI_TRY(read_settings());
-    finish_conversion(out_);
+    finish_conversion(out_, settings_);
     if (forced_by_grammar_ && out_.inference.constraint) out_.inference.constraint->kind = "tool_call_required";
     return std::move(out_);
   }

@@ -19,6 +19,7 @@ class ResponsesConverter {
 
   Result<ConvertedRequest> run() {
     DI_TRY(check_model(body_, settings_));
+    conversation().rules = settings_.rules.value_or(Rules::kRecipe);
     if (settings_.profile == Profile::kDefault && present(body_, "previous_response_id") != nullptr) {
       return request_error("unsupported_value", "previous_response_id", "responses are not stored");
     }
@@ -33,7 +34,7 @@ class ResponsesConverter {
     DI_TRY(read_sampling(body_, settings_, conversation().thinking, out_.inference));
     DI_ASSIGN(out_.inference.max_tokens, optional_integer(body_, "max_output_tokens", {1, kMaxOutputTokens}));
     DI_ASSIGN(out_.stream, optional_bool(body_, "stream", ""));
-    finish_conversion(out_);
+    finish_conversion(out_, settings_);
     return std::move(out_);
   }
 

@@ -11,8 +11,8 @@ namespace {
 
 using base::Json;
 
-const RequestSettings kOfficial{Profile::kOfficial, {}};
-const RequestSettings kDefault{Profile::kDefault, {}};
+const RequestSettings kOfficial{.profile = Profile::kOfficial};
+const RequestSettings kDefault{.profile = Profile::kDefault};
 
 Result<RenderedPrompt> render(RequestForm form, const std::string& body, const RequestSettings& settings) {
   const auto json = parse_request_body(body, settings.profile);
@@ -25,8 +25,7 @@ std::string kind_of(RequestForm form, const std::string& body, const RequestSett
 }
 std::string chat(const std::string& fields) { return R"({"messages":[{"role":"user","content":"x"}],)" + fields + "}"; }
 
-constexpr const char* kTool =
-    R"("tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}])";
+constexpr const char* kTool = R"("tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}])";
 
 // Each deviation of the default profile beside the official refusal.
 TEST(Requests, DefaultProfileDeviatesWhereListed) {
@@ -47,7 +46,8 @@ TEST(Requests, DefaultProfileDeviatesWhereListed) {
     EXPECT_EQ(kind_of(RequestForm::kChat, c.body, kOfficial), c.official_kind) << c.body;
     EXPECT_EQ(kind_of(RequestForm::kChat, c.body, kDefault), "") << c.body;
   }
-  EXPECT_EQ(kind_of(RequestForm::kChat, R"({"messages":[],"messages":[{"role":"user","content":"x"}]})", kOfficial), "");
+  EXPECT_EQ(kind_of(RequestForm::kChat, R"({"messages":[],"messages":[{"role":"user","content":"x"}]})", kOfficial),
+            "");
   EXPECT_EQ(kind_of(RequestForm::kChat, R"({"messages":[],"messages":[{"role":"user","content":"x"}]})", kDefault),
             "body_json");
   EXPECT_EQ(kind_of(RequestForm::kResponses, R"({"input":"x","previous_response_id":"r"})", kDefault),
@@ -112,21 +112,23 @@ TEST(Requests, ErrorsNameFieldAndStatus) {
   EXPECT_EQ(error.kind, "temperature");
   EXPECT_EQ(error.param, "temperature");
   EXPECT_NE(prompt.error().message.find("2.5"), std::string::npos);
-  const auto model = render(RequestForm::kChat, chat(R"("model":"gpt-x")"), {Profile::kDefault, {"served"}});
+  const auto model = render(RequestForm::kChat, chat(R"("model":"gpt-x")"),
+                            {.profile = Profile::kDefault, .served_models = {"served"}});
   ASSERT_FALSE(model);
   EXPECT_EQ(describe_request_error(model.error()).status, 404);
   EXPECT_NE(model.error().message.find("served"), std::string::npos);
-  const auto nested = render(RequestForm::kChat, R"({"messages":[{"role":"user","content":[{"type":"text"}]}]})", kDefault);
+  const auto nested =
+      render(RequestForm::kChat, R"({"messages":[{"role":"user","content":[{"type":"text"}]}]})", kDefault);
   EXPECT_EQ(describe_request_error(nested.error()).param, "messages[0].content[0].text");
 }
 
 // Every value of a wrong JSON type in every field of every form is refused or ignored, never fatal.
 TEST(Requests, SurviveWrongTypesEverywhere) {
   const char* values[] = {"null", "true", "1", "-1", "1.5", "\"x\"", "[]", "[1]", "{}", "{\"type\":1}", "[[[]]]"};
-  const char* fields[] = {"model", "messages", "tools", "tool_choice", "thinking", "reasoning_effort", "response_format",
-                          "stop", "n", "seed", "max_tokens", "temperature", "top_p", "logprobs", "top_logprobs",
-                          "stream", "input", "instructions", "reasoning", "text", "system", "output_config",
-                          "stop_sequences"};
+  const char* fields[] = {
+      "model", "messages",     "tools",      "tool_choice", "thinking", "reasoning_effort", "response_format", "stop",
+      "n",     "seed",         "max_tokens", "temperature", "top_p",    "logprobs",         "top_logprobs",    "stream",
+      "input", "instructions", "reasoning",  "text",        "system",   "output_config",    "stop_sequences"};
   int refused = 0;
   for (const RequestForm form : {RequestForm::kChat, RequestForm::kResponses, RequestForm::kMessages}) {
     for (const char* field : fields) {

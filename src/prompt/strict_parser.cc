@@ -1,9 +1,9 @@
 #include "prompt/strict_parser.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <unordered_set>
-
-#include <fmt/format.h>
 
 #include "base/error.h"
 #include "prompt/python_json.h"

@@ -1,8 +1,8 @@
 #include "prompt/token_limits.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "prompt/messages.h"
 #include "prompt/request_error.h"

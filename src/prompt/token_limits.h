@@ -13,7 +13,7 @@ struct TokenLimitInput {
   bool thinking = true;
   int effort = 75;
   std::int64_t prompt_tokens = 0;
-  std::int64_t context_limit = 0;         ///< prompt and output together
+  std::int64_t context_limit = 0;  ///< prompt and output together
 };
 
 /// The requested number, or a default (8192 in chat, 65536 thinking, 131072 with effort 100) lowered to what the

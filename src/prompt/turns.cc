@@ -14,7 +14,8 @@ std::size_t call_index(const std::vector<ToolCall>& calls, const std::string& id
 // Only the places of result blocks are permuted; text blocks stay where they are.
 void order_results(std::vector<TurnBlock>& blocks, const std::vector<ToolCall>& calls) {
   std::vector<TurnBlock> results;
-  std::copy_if(blocks.begin(), blocks.end(), std::back_inserter(results), [](const TurnBlock& b) { return b.is_result(); });
+  std::copy_if(blocks.begin(), blocks.end(), std::back_inserter(results),
+               [](const TurnBlock& b) { return b.is_result(); });
   std::stable_sort(results.begin(), results.end(), [&](const TurnBlock& a, const TurnBlock& b) {
     return call_index(calls, a.message->tool_call_id) < call_index(calls, b.message->tool_call_id);
   });

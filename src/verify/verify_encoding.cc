@@ -45,8 +45,8 @@ std::string difference(const Json& expected, const Json& found, const std::strin
     }
     return "";
   }
-  const bool equal = expected.is_number() && found.is_number() ? expected.as_double() == found.as_double()
-                                                               : expected == found;
+  const bool equal =
+      expected.is_number() && found.is_number() ? expected.as_double() == found.as_double() : expected == found;
   return equal ? "" : fmt::format("{} is {}, expected {}", path, shown(found), shown(expected));
 }
 
@@ -68,7 +68,8 @@ std::string compare_error(const Json& error, const Result<Json>& result) {
   if (result) return fmt::format("accepted, expected to be refused ({})", shown(error));
   const Json* status = error.find("status");
   const int found = prompt::describe_request_error(result.error()).status;
-  if (status != nullptr && status->as_int() != found) return fmt::format("status {}, expected {}", found, shown(*status));
+  if (status != nullptr && status->as_int() != found)
+    return fmt::format("status {}, expected {}", found, shown(*status));
   return "";
 }
 
@@ -87,12 +88,11 @@ class EncodingVerifier {
 
   Result<Report> run() {
     using prompt::RequestForm;
-    using prompt::Rules;
-    DI_TRY(check_prompts("chat_requests", {RequestForm::kChat, std::nullopt, request_}));
-    DI_TRY(check_prompts("responses_requests", {RequestForm::kResponses, std::nullopt, request_}));
-    DI_TRY(check_prompts("messages_requests", {RequestForm::kMessages, std::nullopt, request_}));
-    DI_TRY(check_prompts("conversations", {std::nullopt, Rules::kRecipe, request_}));
-    DI_TRY(check_prompts("release_messages", {std::nullopt, Rules::kCheckpoint, request_}));
+    DI_TRY(check_prompts("chat_requests", {RequestForm::kChat, request_}));
+    DI_TRY(check_prompts("responses_requests", {RequestForm::kResponses, request_}));
+    DI_TRY(check_prompts("messages_requests", {RequestForm::kMessages, request_}));
+    DI_TRY(check_prompts("conversations", conversation_settings(prompt::Rules::kRecipe)));
+    DI_TRY(check_prompts("release_messages", conversation_settings(prompt::Rules::kCheckpoint)));
     DI_TRY(check_all("token_limits", check_limit));
     DI_TRY(check_all("image_tokens", check_image));
     DI_TRY(check_all("image_sizes", check_image));
@@ -103,6 +103,12 @@ class EncodingVerifier {
   }
 
  private:
+  RenderSettings conversation_settings(prompt::Rules rules) const {
+    RenderSettings settings{std::nullopt, request_};
+    settings.request.rules = rules;
+    return settings;
+  }
+
   using Visit = std::function<void(const std::string& id, const Json& input, const Json& expected)>;
 
   Status for_each_case(const std::string& file, const Visit& visit) const {

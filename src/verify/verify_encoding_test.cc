@@ -1,9 +1,9 @@
 #include "verify/verify_encoding.h"
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <fstream>
-
-#include <gtest/gtest.h>
 
 namespace deepinfer::verify {
 namespace {
@@ -45,7 +45,8 @@ TEST(VerifyEncoding, ReportsDifferencesAndBrokenFiles) {
   std::filesystem::permissions(dir / "token_limits.jsonl", std::filesystem::perms::owner_all);
   std::ofstream(dir / "token_limits.jsonl")
       << R"({"id":"x","input":{"thinking":true,"reasoning_effort":"high","max_tokens":null,"prompt_tokens":10,)"
-      << R"("context_limit":20},"expected":{"max_tokens":11}})" << "\n";
+      << R"("context_limit":20},"expected":{"max_tokens":11}})"
+      << "\n";
   auto report = verify_encoding(dir.string(), std::nullopt);
   ASSERT_TRUE(report) << report.error().to_string();
   EXPECT_EQ(report->count(Outcome::kFail), 1);
