@@ -20,7 +20,7 @@ Emitter& Emitter::at(std::string_view leaf) {
 }
 
 std::vector<Value> Emitter::emit(const OpDef& op, std::span<const Value> operands, const Attrs& attrs,
-                                 std::source_location site) {
+                                 CallSite site) {
   NodeSite where{path_, stage_, site};
   if (!leaf_.empty()) where.path += (where.path.empty() ? "" : ".") + std::exchange(leaf_, {});
   std::vector<TensorType> types;
@@ -40,7 +40,7 @@ std::vector<Value> Emitter::emit(const OpDef& op, std::span<const Value> operand
 }
 
 Value Emitter::emit_one(const OpDef& op, std::span<const Value> operands, const Attrs& attrs,
-                        std::source_location site) {
+                        CallSite site) {
   auto results = emit(op, operands, attrs, site);
   DI_CHECK(results.size() == 1, "{} has {} results", op.name, results.size());
   return std::move(results.front());

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +20,15 @@
 namespace deepinfer::graph {
 
 class Emitter;
+
+/// Source position of a call, as std::source_location (which clang 14 lacks with this standard library).
+struct CallSite {
+  const char* file = "";
+  int line = 0;
+  static constexpr CallSite current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
 
 /// Handle of one tensor of the running computation. Copies are cheap; an empty Value means "not present".
 class Value {
@@ -66,10 +74,10 @@ class Emitter {
 
   /// Emits one node and returns its results. Checks operand ownership, completes attributes, infers result types.
   std::vector<Value> emit(const OpDef& op, std::span<const Value> operands, const Attrs& attrs = {},
-                          std::source_location site = std::source_location::current());
+                          CallSite site = CallSite::current());
   /// emit() for ops with exactly one result.
   Value emit_one(const OpDef& op, std::span<const Value> operands, const Attrs& attrs = {},
-                 std::source_location site = std::source_location::current());
+                 CallSite site = CallSite::current());
 
   /// The weight as a value; the same weight gives the same input.
   virtual Value weight(const WeightRef& ref) = 0;
@@ -92,7 +100,7 @@ class Emitter {
   struct NodeSite {
     std::string path;
     std::string stage;
-    std::source_location site;
+    CallSite site;
   };
   virtual std::vector<Value> emit_node(const OpDef& op, std::span<const Value> operands, Attrs attrs,
                                        std::vector<TensorType> results, NodeSite site) = 0;

@@ -22,10 +22,10 @@ namespace {
 
 ValueId input_id(std::size_t index) { return {-1 - static_cast<std::int32_t>(index), 0}; }
 
-SourceSite site_of(const std::source_location& location) {
-  const std::string_view file = location.file_name();
+SourceSite site_of(const CallSite& location) {
+  const std::string_view file = location.file;
   const std::size_t src = file.rfind("/src/");
-  return {std::string(src == std::string_view::npos ? file : file.substr(src + 1)), static_cast<int>(location.line())};
+  return {std::string(src == std::string_view::npos ? file : file.substr(src + 1)), location.line};
 }
 
 bool is_target_name(std::string_view text) {

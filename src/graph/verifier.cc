@@ -259,7 +259,7 @@ class Verifier {
   void check_outputs() {
     for (const auto& [root, version] : newest_) {
       const bool returned = std::any_of(graph_.outputs.begin(), graph_.outputs.end(),
-                                        [&](const GraphOutput& output) { return output.value == version; });
+                                        [version = version](const GraphOutput& output) { return output.value == version; });
       if (!returned) {
         report("G007", at_input(static_cast<std::size_t>(root)), "a written state that is not returned",
                fmt::format("output %{}", version.def));

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstring>
+#include <map>
+#include <string>
 
 #include "base/error.h"
 #include "graph/emitter.h"
@@ -76,7 +78,8 @@ inline const OpDef toy_rows{
     .infer = [](std::span<const TensorType> in, const Attrs& attrs) -> Result<std::vector<TensorType>> {
       DI_TRY(expect_operands(in, 1, 1));
       DI_TRY(expect(in[0].shape.rank() == 2 && attrs.integer("begin") >= 0 && attrs.integer("count") >= 1 &&
-                        attrs.integer("begin") + attrs.integer("count") <= in[0].shape[0],
+                        attrs.integer("begin") <= in[0].shape[0] &&
+                        attrs.integer("count") <= in[0].shape[0] - attrs.integer("begin"),
                     "rows outside x"));
       return std::vector{TensorType{in[0].dtype, {attrs.integer("count"), in[0].shape[1]}}};
     },
