@@ -63,7 +63,9 @@ struct Message {
   std::optional<std::string> task;   ///< checkpoint rules
 };
 
-enum class ToolChoice { kAuto, kNone, kForced };
+/// kForced opens the call block in the prompt; kForcedByGrammar leaves the prompt as with kAuto and lets the output
+/// constraint force the call (while thinking: after the reasoning; engine.md 16.5).
+enum class ToolChoice { kAuto, kNone, kForced, kForcedByGrammar };
 
 inline constexpr int kDefaultEffort = 75;
 inline constexpr int kMaxEffort = 100;
@@ -75,6 +77,7 @@ struct Conversation {
   int effort = kDefaultEffort;  ///< 1..100
   std::vector<Tool> tools;
   ToolChoice tool_choice = ToolChoice::kAuto;
+  std::string forced_tool;  ///< name of the only tool to call; empty: any
   ResponseFormat response_format;
   bool drop_thinking = true;  ///< checkpoint rules
 };
@@ -97,6 +100,7 @@ struct ParsingOptions {
 struct OutputConstraint {
   std::string kind;  ///< "tool_call", "tool_call_required", "regex", "json"
   std::string schema;
+  std::string tool;  ///< name that a forced call must have; empty: any of the tools
 };
 
 /// Sampling fields of a request after conversion (prompt-recipe.md 4).

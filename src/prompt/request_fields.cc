@@ -291,10 +291,13 @@ Status apply_tool_choice(const RequestedChoice& requested, const RequestSettings
     return request_error("tool_choice_unknown_function", "tool_choice",
                          fmt::format("no tool is named \"{}\"", *requested.name));
   }
-  if (conversation.thinking && settings.profile == Profile::kOfficial) {
+  conversation.forced_tool = requested.name.value_or("");
+  if (!conversation.thinking) return {};
+  if (settings.profile == Profile::kOfficial) {
     return request_error("tool_choice_in_thinking_mode", "tool_choice",
                          "a forced call is accepted with thinking disabled only");
   }
+  conversation.tool_choice = ToolChoice::kForcedByGrammar;
   return {};
 }
 
@@ -374,16 +377,17 @@ OutputConstraint tool_constraint(const Conversation& conversation) {
                                {"strict", tool.strict ? Json(*tool.strict) : Json()}});
     list.push_back(Json(Json::Object{{"type", "function"}, {"function", std::move(function)}}));
   }
-  const bool forced = conversation.tool_choice == ToolChoice::kForced;
-  return {forced ? "tool_call_required" : "tool_call", compact_json(Json(std::move(list)))};
+  const bool forced =
+      conversation.tool_choice == ToolChoice::kForced || conversation.tool_choice == ToolChoice::kForcedByGrammar;
+  return {forced ? "tool_call_required" : "tool_call", compact_json(Json(std::move(list))), conversation.forced_tool};
 }
 
 std::optional<OutputConstraint> format_constraint(const ResponseFormat& format) {
   switch (format.kind) {
     case ResponseFormat::Kind::kNone: return std::nullopt;
-    case ResponseFormat::Kind::kJsonObject: return OutputConstraint{"json", ""};
-    case ResponseFormat::Kind::kSchema: return OutputConstraint{"json", compact_json(format.schema)};
-    case ResponseFormat::Kind::kRegex: return OutputConstraint{"regex", format.regex};
+    case ResponseFormat::Kind::kJsonObject: return OutputConstraint{"json", "", ""};
+    case ResponseFormat::Kind::kSchema: return OutputConstraint{"json", compact_json(format.schema), ""};
+    case ResponseFormat::Kind::kRegex: return OutputConstraint{"regex", format.regex, ""};
   }
   return std::nullopt;
 }

@@ -35,7 +35,6 @@ class MessagesConverter {
     DI_TRY(read_tool_choice());
     DI_TRY(read_settings());
     finish_conversion(out_, settings_);
-    if (forced_by_grammar_ && out_.inference.constraint) out_.inference.constraint->kind = "tool_call_required";
     return std::move(out_);
   }
 
@@ -167,7 +166,7 @@ class MessagesConverter {
     } else if (*type == "none") {
       requested.choice = ToolChoice::kNone;
     } else if (*type == "any") {
-      forced_by_grammar_ = settings_.profile == Profile::kDefault;
+      if (settings_.profile == Profile::kDefault) requested.choice = ToolChoice::kForcedByGrammar;
     } else if (*type != "auto") {
       return unknown_variant("tool_choice.type", *type, "auto, any, tool, none");
     }
@@ -177,7 +176,6 @@ class MessagesConverter {
   const Json& body_;
   const RequestSettings& settings_;
   ConvertedRequest out_;
-  bool forced_by_grammar_ = false;
 };
 
 }  // namespace

@@ -93,6 +93,21 @@ TEST(Requests, AnyForcesACallThroughTheGrammarOnly) {
   EXPECT_EQ(official->inference.constraint->kind, "tool_call");
 }
 
+// The model thinks freely; the grammar forces the opener after the reasoning.
+TEST(Requests, ForcedCallWhileThinkingLeavesThePromptOpen) {
+  const std::string named = R"(,"tool_choice":{"type":"function","function":{"name":"f"}})";
+  const auto thinking = render(RequestForm::kChat, chat(kTool + named), kDefault);
+  ASSERT_TRUE(thinking) << thinking.error().to_string();
+  EXPECT_TRUE(thinking->text.ends_with("<think>"));
+  EXPECT_FALSE(thinking->parsing.starts_in_tool_calls);
+  EXPECT_EQ(thinking->inference.constraint->kind, "tool_call_required");
+  EXPECT_EQ(thinking->inference.constraint->tool, "f");
+  const auto off = render(RequestForm::kChat, chat(kTool + named + R"(,"thinking":{"type":"disabled"})"), kDefault);
+  ASSERT_TRUE(off);
+  EXPECT_TRUE(off->text.ends_with("</think>\n\n<｜DSML｜ calls>\n"));
+  EXPECT_TRUE(off->parsing.starts_in_tool_calls);
+}
+
 TEST(Requests, ToolNamesAreNarrowInTheDefaultProfile) {
   const auto tool = [](const std::string& name) {
     return chat(R"("tools":[{"type":"function","function":{"name":")" + name + R"("}}])");
