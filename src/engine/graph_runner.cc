@@ -32,7 +32,7 @@ graph::Graph trace_decode(const ModelRunner& runner, std::int64_t size) {
   v41::Forward forward(e, context, shape);
   forward.prologue();
   for (std::int64_t i = 0; i < context.config->num_hidden_layers; ++i) forward.layer(i);
-  forward.condition_drafts();
+  forward.condition_drafts(forward.main_hidden());
   const graph::Value logits = forward.epilogue();
   return e.finish({{"logits", logits}});
 }

@@ -120,6 +120,12 @@ graph::Bindings ModelRunner::bindings(const HostTensors& inputs) const {
   return out;
 }
 
+std::unique_ptr<graph::EagerEmitter> ModelRunner::make_emitter(const graph::Bindings& bindings) const {
+  auto emitter = emitter_factory_ ? emitter_factory_(ctx_, bindings) : std::make_unique<graph::EagerEmitter>(ctx_, bindings);
+  emitter->set_observer(observer_);
+  return emitter;
+}
+
 void ModelRunner::set_observer(graph::NodeObserver observer) {
   observer_ = std::move(observer);
   if (graphs_) graphs_->set_observer(observer_);
@@ -135,7 +141,7 @@ graph::Value run_layers(graph::Emitter& e, const v41::ModelContext& context, con
     if (shape.cut_tail && shape.tail.num_tokens == 0 && i > context.config->kv_source_layer_ids.back()) break;
     forward.layer(i);
   }
-  forward.condition_drafts();
+  forward.condition_drafts(forward.main_hidden());
   return forward.epilogue();
 }
 
@@ -144,16 +150,16 @@ graph::Value run_layers(graph::Emitter& e, const v41::ModelContext& context, con
 Tensor ModelRunner::prefill(std::span<const PrefillItem> items) {
   const PreparedStep step = prepare_prefill(context_, items);
   const graph::Bindings bound = bindings(step.inputs);
-  graph::EagerEmitter e(ctx_, bound);
-  e.set_observer(observer_);
+  const auto emitter = make_emitter(bound);
+  graph::EagerEmitter& e = *emitter;
   const graph::Value logits = run_layers(e, model_context(), step.shape);
   return logits ? e.copy(logits) : Tensor();
 }
 
 Tensor ModelRunner::run_decode_eager(const PreparedStep& step) {
   const graph::Bindings bound = bindings(step.inputs);
-  graph::EagerEmitter e(ctx_, bound);
-  e.set_observer(observer_);
+  const auto emitter = make_emitter(bound);
+  graph::EagerEmitter& e = *emitter;
   return e.copy(run_layers(e, model_context(), step.shape));
 }
 
@@ -165,7 +171,7 @@ Result<Tensor> ModelRunner::decode(std::span<const DecodeItem> items) {
     num_rows += item.count;
     images |= !item.sequence->image.empty();
   }
-  if (!graphs_ || images) return run_decode_eager(prepare_decode(context_, items, 0));
+  if (!uses_graphs() || images) return run_decode_eager(prepare_decode(context_, items, 0));
   DI_ASSIGN(const std::int64_t bucket, graphs_->select(num_rows));
   const PreparedStep step = prepare_decode(context_, items, bucket);
   return first_rows(graphs_->replay_decode(bucket, step.inputs), num_rows);
@@ -175,15 +181,15 @@ ModelRunner::DraftRows ModelRunner::draft(std::span<const Sequence* const> seque
                                           std::span<const std::int32_t> anchors) {
   const auto num_requests = static_cast<std::int64_t>(sequences.size());
   const std::int64_t rows = num_requests * model_->config().dspark_block_size;
-  if (graphs_) {
+  if (uses_graphs()) {
     const std::int64_t bucket = graphs_->select_draft(num_requests);
     const auto out = graphs_->replay_draft(bucket, prepare_draft(context_, sequences, anchors, bucket));
     return {first_rows(out.first, rows), first_rows(out.second, rows)};
   }
   const HostTensors inputs = prepare_draft(context_, sequences, anchors, 0);
   const graph::Bindings bound = bindings(inputs);
-  graph::EagerEmitter e(ctx_, bound);
-  e.set_observer(observer_);
+  const auto emitter = make_emitter(bound);
+  graph::EagerEmitter& e = *emitter;
   v41::DraftForward forward(e, model_context(), {.num_requests = num_requests});
   forward.prologue();
   for (std::int64_t s = 0; s < model_->config().num_nextn_predict_layers; ++s) forward.stage(s);
@@ -207,8 +213,8 @@ ModelRunner::MarkovRows ModelRunner::markov(const DraftRows& rows, std::int64_t 
                 hidden.as<BF16>() + r * config.hidden_size);
   }
   const graph::Bindings bound = bindings(inputs);
-  graph::EagerEmitter e(ctx_, bound);
-  e.set_observer(observer_);
+  const auto emitter = make_emitter(bound);
+  graph::EagerEmitter& e = *emitter;
   const auto [logits, confidence] = v41::markov_step(e, model_context(), num_requests);
   return {e.copy(logits), e.copy(confidence)};
 }

@@ -4,6 +4,7 @@
 // anything about sequences: callers advance Sequence::length. Same bits in every mode (numerics.md 11).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -81,6 +82,12 @@ class ModelRunner {
 
   /// Sees every node of eager steps and of graph replays.
   void set_observer(graph::NodeObserver observer);
+  /// Replaces the emitter of every later step, which then runs eagerly (tools that change what an op computes).
+  using EmitterFactory =
+      std::function<std::unique_ptr<graph::EagerEmitter>(const graph::KernelContext&, const graph::Bindings&)>;
+  void set_emitter_factory(EmitterFactory factory) { emitter_factory_ = std::move(factory); }
+  /// The emitter of a step, with the observer set. `bindings` must outlive it.
+  std::unique_ptr<graph::EagerEmitter> make_emitter(const graph::Bindings& bindings) const;
   graph::KernelContext& kernel_context() { return ctx_; }
   /// The roots; tests hash and poison them.
   TensorRef kv_blocks() const { return blocks_root_.ref(); }
@@ -93,6 +100,7 @@ class ModelRunner {
   ModelRunner(std::shared_ptr<const model::deepseek_v41::Model> model, const RunnerOptions& options);
   Status prepare();
   Tensor run_decode_eager(const PreparedStep& step);
+  bool uses_graphs() const { return graphs_ != nullptr && !emitter_factory_; }
 
   std::shared_ptr<const model::deepseek_v41::Model> model_;
   RunnerOptions options_;
@@ -105,6 +113,7 @@ class ModelRunner {
   graph::KernelContext ctx_;
   StepContext context_;
   graph::NodeObserver observer_;
+  EmitterFactory emitter_factory_;
   std::unique_ptr<GraphRunner> graphs_;
 };
 

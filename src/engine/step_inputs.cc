@@ -441,10 +441,12 @@ class DecodeBuilder {
       store_slot[t] = slot(t);
       store_pos[t] = ring_pos(t, p, ring);
       visible[t] = i32(p - begin + 1);
+      // The list has its holes at the end, or in front of the rows (attention_list = reference).
+      const std::int64_t lead = step_.shape.holes_front ? span - visible[t] : 0;
       for (std::int64_t i = 0; i < span; ++i) {
         const std::size_t at = t * static_cast<std::size_t>(span) + static_cast<std::size_t>(i);
         slots[at] = slot(t);
-        positions[at] = ring_pos(t, std::min(begin + i, p), ring);
+        positions[at] = ring_pos(t, std::clamp(begin + i - lead, begin, p), ring);
       }
     }
   }

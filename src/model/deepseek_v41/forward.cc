@@ -17,7 +17,7 @@
 namespace deepinfer::model::deepseek_v41 {
 
 Forward::Forward(graph::Emitter& e, const ModelContext& context, const StepShape& shape)
-    : e_(e), context_(context), config_(*context.config), shape_(shape), rows_{"", &shape.rows} {}
+    : e_(e), context_(context), config_(*context.config), shape_(shape), rows_{"", &shape_.rows} {}
 
 void Forward::open_roots() {
   blocks = e_.state("kv_blocks", context_.layout->blocks_type());
@@ -75,10 +75,14 @@ Value Forward::collapsed_norm(const WeightRef& gamma) {
 }
 
 void Forward::layer(std::int64_t index) {
+  if (config_.has_engram(index)) engram(index);
+  if (config_.is_draft_tap(index)) record_tap(index);
+  block(index);
+}
+
+void Forward::block(std::int64_t index) {
   const Layer& layer = context_.weights->layers[static_cast<std::size_t>(index)];
   const graph::PathScope path(e_, fmt::format("layers.{}", index));
-  if (layer.engram) engram(layer, index);
-  record_tap(index);
   Value y;
   if (shape_.cut_tail && index == config_.kv_source_layer_ids.back()) {
     const graph::PathScope attn(e_, "attn");
@@ -90,8 +94,9 @@ void Forward::layer(std::int64_t index) {
        [&] { return moe(layer.ffn, index, config_.num_experts_per_tok, collapsed_norm(layer.ffn_norm)); });
 }
 
-void Forward::engram(const Layer& layer, std::int64_t index) {
-  const graph::PathScope path(e_, "engram");
+void Forward::engram(std::int64_t index) {
+  const Layer& layer = context_.weights->layers[static_cast<std::size_t>(index)];
+  const graph::PathScope path(e_, fmt::format("layers.{}.engram", index));
   const Value rows = host(fmt::format("engram_x.{}", index), {DType::kBF16, {num_tokens(), config_.engram_width()}});
   const Value mask = host_s32("engram_mask", {num_tokens()}, 0, 1);
   const Value kv = linear("kv", quantise(rows), layer.engram->wkv);
@@ -102,7 +107,7 @@ void Forward::engram(const Layer& layer, std::int64_t index) {
 }
 
 void Forward::record_tap(std::int64_t index) {
-  if (config_.is_draft_tap(index)) taps_.push_back(ops::stream_mean(e_.at("tap"), streams));
+  taps_.push_back(ops::stream_mean(e_.at(fmt::format("layers.{}.tap", index)), streams));
 }
 
 void Forward::cut_to_tail() {
@@ -128,11 +133,15 @@ Value Forward::epilogue() {
   return ops::lm_head(e_.at("logits"), norm, e_.weight(context_.weights->head));
 }
 
-void Forward::condition_drafts() {
-  if (!context_.weights->draft || num_tokens() == 0) return;
+Value Forward::main_hidden() {
+  if (!context_.weights->draft || num_tokens() == 0) return {};
+  return taps_.size() == 1 ? taps_[0] : ops::concat(e_.at("main_hidden"), taps_, 1);
+}
+
+void Forward::condition_drafts(const Value& main_hidden) {
+  if (!main_hidden) return;
   const Draft& draft = *context_.weights->draft;
-  const Value hidden = taps_.size() == 1 ? taps_[0] : ops::concat(e_.at("main_hidden"), taps_, 1);
-  const Value projected = linear("main_proj", quantise(hidden), draft.main_proj);
+  const Value projected = linear("main_proj", quantise(main_hidden), draft.main_proj);
   main_x_ = ops::rmsnorm(e_.at("main_x"), projected, e_.weight(draft.main_norm), config_.rms_norm_eps);
   const QuantisedRows x = quantise(main_x_);
   for (std::size_t s = 0; s < context_.weights->stages.size(); ++s) {

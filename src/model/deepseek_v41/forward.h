@@ -1,7 +1,7 @@
 // The forward pass of DeepSeek-V4.1, written once against the emitter (model.md 2 to 8).
 //
 // A `Forward` lives for one step. Call prologue(), layer(0 .. n-1), epilogue(); or set `streams` and `pre` yourself
-// between layers, as the replay of recorded blocks does. Run under an EagerEmitter it computes, under a TraceEmitter it
+// between blocks, as the replay of recorded blocks does. Run under an EagerEmitter it computes, under a TraceEmitter it
 // records; nothing here looks at data. Names given with e.at(...) are those of the golden captures.
 #pragma once
 
@@ -29,15 +29,23 @@ using QuantisedRows = ops::Quantised;
 class Forward {
  public:
   Forward(graph::Emitter& e, const ModelContext& context, const StepShape& shape);
+  Forward(const Forward&) = delete;
+  Forward& operator=(const Forward&) = delete;
 
   /// Binds the roots; prologue() does it too.
   void open_roots();
   void prologue();
   void layer(std::int64_t index);
+  /// The parts of layer(): the Engram lookup, the recorded tap, and the block itself.
+  void engram(std::int64_t index);
+  void record_tap(std::int64_t index);
+  void block(std::int64_t index);
   /// Collapse, final norm and head of the rows that need logits: f32 [rows, V].
   Value epilogue();
-  /// Writes the draft rings from the recorded taps (speculative.md 1.2); nothing without draft stages.
-  void condition_drafts();
+  /// The taps of all conditioning layers side by side: bf16 [T, taps*D]; empty without draft stages or rows.
+  Value main_hidden();
+  /// Writes the draft rings from main_hidden (speculative.md 1.2); nothing when it is empty.
+  void condition_drafts(const Value& main_hidden);
   /// main_x of the conditioning rows, after condition_drafts().
   const Value& main_x() const { return main_x_; }
 
@@ -74,8 +82,6 @@ class Forward {
   using Sublayer = std::function<Value()>;
   void site(std::string_view name, const HcSite& weights, const Sublayer& sublayer);
   Value collapsed_norm(const WeightRef& gamma);
-  void engram(const Layer& layer, std::int64_t index);
-  void record_tap(std::int64_t index);
   void cut_to_tail();
 
   // attention.cc
@@ -101,9 +107,9 @@ class Forward {
   Value moe(const Moe& weights, std::int64_t index, std::int64_t top_k, const Value& x);
 
   graph::Emitter& e_;
-  const ModelContext& context_;
+  const ModelContext context_;
   const checkpoint::ModelConfig& config_;
-  const StepShape& shape_;
+  const StepShape shape_;
   Rows rows_;
   Selection selection_;
   std::optional<ops::Selection> candidates_;  ///< block ids and counts
@@ -136,7 +142,7 @@ class DraftForward {
   StepShape step_;
   Forward forward_;
   graph::Emitter& e_;
-  const ModelContext& context_;
+  const ModelContext context_;
 };
 
 /// One Markov step (speculative.md 1.3): inputs "markov.previous" s32[R], "markov.raw_logits" f32[R,V],
