@@ -16,10 +16,12 @@ std::size_t trailing_backquotes(std::string_view text) {
 }  // namespace
 
 std::string JsonAnswerFilter::push(std::string_view delta) {
-  held_ += delta;
+  const std::string input = std::exchange(held_, {}) + std::string(delta);
+  std::string_view rest = input;
   std::string out;
-  while (!held_.empty() && step(out)) {
+  while (!rest.empty() && step(rest, out)) {
   }
+  held_ = rest;
   return out;
 }
 
@@ -29,48 +31,49 @@ std::string JsonAnswerFilter::flush() {
   return state_ == State::kOutside ? " " : rest;
 }
 
-bool JsonAnswerFilter::step(std::string& out) {
+bool JsonAnswerFilter::step(std::string_view& rest, std::string& out) {
   switch (state_) {
-    case State::kOutside: return step_outside(out);
-    case State::kFence: return step_fence();
-    case State::kFenced: return step_fenced(out);
+    case State::kOutside: return step_outside(rest, out);
+    case State::kFence: return step_fence(rest);
+    case State::kFenced: return step_fenced(rest, out);
     case State::kBare: break;
   }
-  out += std::exchange(held_, {});
+  out += rest;
+  rest = {};
   return false;
 }
 
-bool JsonAnswerFilter::step_outside(std::string& out) {
-  const std::size_t fence = held_.find(kFenceMark);
-  const std::size_t value = held_.find_first_of("{[");
+bool JsonAnswerFilter::step_outside(std::string_view& rest, std::string& out) {
+  const std::size_t value = rest.find_first_of("{[");
+  const std::size_t fence = rest.substr(0, value).find(kFenceMark);
   const std::size_t end = std::min(fence, value);
-  if (end == std::string::npos) {
-    const std::size_t hold = trailing_backquotes(held_);  // at most two, else the fence had been found
-    if (held_.size() > hold) out += ' ';
-    held_.erase(0, held_.size() - hold);
+  if (end == std::string_view::npos) {
+    const std::size_t hold = trailing_backquotes(rest);  // at most two, else the fence had been found
+    if (rest.size() > hold) out += ' ';
+    rest.remove_prefix(rest.size() - hold);
     return false;
   }
   if (end > 0) out += ' ';
-  held_.erase(0, fence < value ? fence + kFenceMark.size() : value);
   state_ = fence < value ? State::kFence : State::kBare;
+  rest.remove_prefix(fence < value ? fence + kFenceMark.size() : value);
   return true;
 }
 
-bool JsonAnswerFilter::step_fence() {
-  const std::size_t value = held_.find_first_of("{[");
-  held_.erase(0, std::min(value, held_.size()));
-  if (value != std::string::npos) state_ = State::kFenced;
-  return value != std::string::npos;
+bool JsonAnswerFilter::step_fence(std::string_view& rest) {
+  const std::size_t value = rest.find_first_of("{[");
+  rest.remove_prefix(std::min(value, rest.size()));
+  if (value != std::string_view::npos) state_ = State::kFenced;
+  return value != std::string_view::npos;
 }
 
-bool JsonAnswerFilter::step_fenced(std::string& out) {
-  const std::size_t fence = held_.find(kFenceMark);
-  const bool closed = fence != std::string::npos;
-  std::size_t keep = closed ? fence : held_.size() - trailing_backquotes(held_);
-  while (keep > 0 && held_[keep - 1] == '\n') --keep;
-  // Backquotes after other text than newlines close the fence too; the newlines before them go with them.
-  out.append(held_, 0, keep);
-  held_.erase(0, closed ? fence + kFenceMark.size() : keep);
+// Closing backquotes go, together with the newlines before them.
+bool JsonAnswerFilter::step_fenced(std::string_view& rest, std::string& out) {
+  const std::size_t fence = rest.find(kFenceMark);
+  const bool closed = fence != std::string_view::npos;
+  std::size_t keep = closed ? fence : rest.size() - trailing_backquotes(rest);
+  while (keep > 0 && rest[keep - 1] == '\n') --keep;
+  out += rest.substr(0, keep);
+  rest.remove_prefix(closed ? fence + kFenceMark.size() : keep);
   if (closed) state_ = State::kOutside;
   return closed;
 }

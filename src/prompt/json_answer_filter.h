@@ -20,11 +20,11 @@ class JsonAnswerFilter {
  private:
   enum class State : std::uint8_t { kOutside, kFence, kFenced, kBare };
 
-  // Each consumes a part of `held_` and says whether there is more to do.
-  bool step(std::string& out);
-  bool step_outside(std::string& out);
-  bool step_fence();
-  bool step_fenced(std::string& out);
+  // Each consumes the front of `rest` and says whether there is more to do; what is left over is held.
+  bool step(std::string_view& rest, std::string& out);
+  bool step_outside(std::string_view& rest, std::string& out);
+  bool step_fence(std::string_view& rest);
+  bool step_fenced(std::string_view& rest, std::string& out);
 
   State state_ = State::kOutside;
   std::string held_;

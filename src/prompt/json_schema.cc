@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "prompt/request_error.h"
@@ -73,11 +74,13 @@ Status check_required(const Json& schema, SchemaMode mode) {
   if (required != nullptr && !required->is_array()) return bad_schema("required is not a list");
   const Json* properties = schema.find("properties");
   if (mode != SchemaMode::kStrict || properties == nullptr || !properties->is_object()) return {};
+  std::unordered_set<std::string_view> names;
+  static const Json::Array kNone;
+  for (const Json& item : required != nullptr ? required->items() : kNone) {
+    if (item.is_string()) names.insert(item.string());
+  }
   for (const auto& [name, value] : properties->members()) {
-    const auto is_name = [&key = name](const Json& item) { return item.is_string() && item.string() == key; };
-    if (required == nullptr || std::none_of(required->items().begin(), required->items().end(), is_name)) {
-      return bad_schema(fmt::format("strict: property \"{}\" is not required", name));
-    }
+    if (!names.contains(name)) return bad_schema(fmt::format("strict: property \"{}\" is not required", name));
   }
   return {};
 }

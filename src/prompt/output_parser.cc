@@ -25,7 +25,6 @@ constexpr std::string_view kStringFalse = "string=\"false\">";
 OutputParser::Patterns OutputParser::make_patterns(std::string_view think_end, std::string_view dsml) {
   const auto tag = [&](std::string_view rest) { return fmt::format("<{}{}", dsml, rest); };
   return {.think_end = std::string(think_end),
-          .dsml = std::string(dsml),
           .open = tag(""),
           .close = fmt::format("</{}", dsml),
           .invoke = tag(" invoke name=\""),

@@ -67,7 +67,7 @@ class OutputParser {
   // Spelling of the patterns in the stream that the machine sees. In token mode a marker is one byte that cannot
   // occur in UTF-8, so text can never look like one.
   struct Patterns {
-    std::string think_end, dsml;
+    std::string think_end;
     std::string open, close;           // "<§", "</§"
     std::string invoke, invoke_tight;  // "<§ invoke name=\"" and without the blank
     std::string parameter, parameter_tight;

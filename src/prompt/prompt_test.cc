@@ -165,6 +165,30 @@ TEST(ToolCallRegistry, IsBounded) {
   EXPECT_EQ(tiny.size(), 0);
 }
 
+// A hostile request grows in every list at once; all of it stays linear.
+TEST(Prompt, LargeListsStayLinear) {
+  constexpr int kCalls = 20'000;
+  std::string calls, results, properties, required;
+  for (int i = 0; i < kCalls; ++i) {
+    const std::string id = std::to_string(i);
+    const char* comma = i == 0 ? "" : ",";
+    calls += comma + (R"({"id":")" + id + R"(","function":{"name":"f","arguments":"{}"}})");
+    results += R"(,{"role":"tool","tool_call_id":")" + std::to_string(kCalls - 1 - i) + R"(","content":"r"})";
+    properties += comma + ("\"" + id + R"(":{"type":"string"})");
+    required += comma + ("\"" + id + "\"");
+  }
+  const std::string body =
+      R"({"messages":[{"role":"user","content":"u"},{"role":"assistant","tool_calls":[)" + calls + "]}" + results +
+      R"(],"response_format":{"type":"json_schema","json_schema":{"name":"s","strict":true,"schema":{"type":"object",)" +
+      R"("properties":{)" + properties + R"(},"required":[)" + required + "]}}}}";
+  const auto json = parse_request_body(body, Profile::kDefault);
+  ASSERT_TRUE(json) << json.error().to_string();
+  const auto prompt = render_request(*json, RequestForm::kChat, {});
+  ASSERT_TRUE(prompt) << prompt.error().to_string();
+  // Two markers a call; the block's own two, the end token and eight of the turns around it.
+  EXPECT_EQ(prompt->special_ranges.size(), 2U * kCalls + 3 + 8);
+}
+
 TEST(TokenLimits, Defaults) {
   EXPECT_EQ(*resolve_max_tokens({.thinking = false, .context_limit = 1 << 20}), 8192);
   EXPECT_EQ(*resolve_max_tokens({.thinking = true, .context_limit = 1 << 20}), 65536);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "prompt/json_schema.h"
@@ -347,11 +348,11 @@ Status check_json_word(const Conversation& conversation, Profile profile) {
 
 Status check_call_pairs(const std::vector<Message>& messages, std::string_view missing_kind,
                         std::string_view unexpected_kind) {
-  std::vector<std::string> open;
+  std::unordered_multiset<std::string_view> open;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const Message& message = messages[i];
     if (message.role == Role::kTool) {
-      const auto it = std::find(open.begin(), open.end(), message.tool_call_id);
+      const auto it = open.find(message.tool_call_id);
       if (it == open.end()) {
         return request_error(unexpected_kind, index_path("messages", i),
                              fmt::format("no open call has the id \"{}\"", message.tool_call_id));
@@ -360,10 +361,15 @@ Status check_call_pairs(const std::vector<Message>& messages, std::string_view m
       continue;
     }
     if (!open.empty()) break;
-    for (const ToolCall& call : message.tool_calls) open.push_back(call.id);
+    for (const ToolCall& call : message.tool_calls) open.insert(call.id);
   }
   if (open.empty()) return {};
-  return request_error(missing_kind, "messages", fmt::format("results are missing for: {}", fmt::join(open, ", ")));
+  constexpr std::size_t kNamed = 16;  // enough to help, short enough for a message
+  std::vector<std::string_view> ids(open.begin(), open.end());
+  std::sort(ids.begin(), ids.end());
+  if (ids.size() > kNamed) ids.resize(kNamed);
+  return request_error(missing_kind, "messages",
+                       fmt::format("{} calls have no result: {}", open.size(), fmt::join(ids, ", ")));
 }
 
 namespace {

@@ -1,7 +1,7 @@
 // Chat Completions bodies (prompt-recipe.md 2).
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "prompt/request_error.h"
@@ -126,6 +126,7 @@ class ChatConverter {
   Status read_calls(const Json& source, Message& message) {
     DI_ASSIGN(const Json* list, optional_array(source, "tool_calls", path_));
     if (list == nullptr) return {};
+    std::unordered_set<std::string> ids;
     for (std::size_t i = 0; i < list->items().size(); ++i) {
       const std::string path = index_path(join_path(path_, "tool_calls"), i);
       const Json& item = list->items()[i];
@@ -135,8 +136,7 @@ class ChatConverter {
       DI_ASSIGN(const Json* function, required_object(item, "function", path));
       DI_ASSIGN(call.name, required_string(*function, "name", join_path(path, "function")));
       DI_ASSIGN(call.arguments, required_string(*function, "arguments", join_path(path, "function")));
-      const auto same_id = [&](const ToolCall& other) { return other.id == call.id; };
-      if (std::any_of(message.tool_calls.begin(), message.tool_calls.end(), same_id)) {
+      if (!ids.insert(call.id).second) {
         return request_error("tool_call_id", path, fmt::format("the id \"{}\" is used twice", call.id));
       }
       message.tool_calls.push_back(std::move(call));

@@ -1,24 +1,26 @@
 #include "prompt/turns.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 namespace deepinfer::prompt {
 namespace {
 
-// Index of the call in the latest assistant message with calls; unknown ids sort last.
-std::size_t call_index(const std::vector<ToolCall>& calls, const std::string& id) {
-  const auto it = std::find_if(calls.begin(), calls.end(), [&](const ToolCall& call) { return call.id == id; });
-  return static_cast<std::size_t>(it - calls.begin());
-}
-
-// Only the places of result blocks are permuted; text blocks stay where they are.
+// Only the places of result blocks are permuted; text blocks stay where they are. Unknown ids sort last.
 void order_results(std::vector<TurnBlock>& blocks, const std::vector<ToolCall>& calls) {
   std::vector<TurnBlock> results;
   std::copy_if(blocks.begin(), blocks.end(), std::back_inserter(results),
-               [](const TurnBlock& b) { return b.is_result(); });
-  std::stable_sort(results.begin(), results.end(), [&](const TurnBlock& a, const TurnBlock& b) {
-    return call_index(calls, a.message->tool_call_id) < call_index(calls, b.message->tool_call_id);
-  });
+               [](const TurnBlock& block) { return block.is_result(); });
+  if (results.size() < 2) return;
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < calls.size(); ++i) places.emplace(calls[i].id, i);
+  const auto place = [&](const TurnBlock& block) {
+    const auto it = places.find(block.message->tool_call_id);
+    return it == places.end() ? calls.size() : it->second;
+  };
+  std::stable_sort(results.begin(), results.end(),
+                   [&](const TurnBlock& a, const TurnBlock& b) { return place(a) < place(b); });
   auto next = results.begin();
   for (TurnBlock& block : blocks) {
     if (block.is_result()) block = *next++;
