@@ -44,7 +44,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   filter.push(bytes, text);
   filter.finish(text);
 
-  const ParsingOptions options = options_of(data[0]);
+  ParsingOptions options = options_of(data[0]);
+  if ((data[0] & 128) != 0) {  // the number of spaces depends on the chunks, so there is nothing to compare
+    options.parse_json_output = true;
+    static_cast<void>(parse_completion(text, "stop", options));
+    return 0;
+  }
   const ParsedCompletion whole = parse_completion(text, "stop", options);
   ParsedCompletion part;
   OutputParser parser(options);
