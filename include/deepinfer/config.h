@@ -50,6 +50,9 @@ enum class ControlTokens : std::uint8_t {
   kAllow,  ///< any id: comparison with goldens that were made without bans
 };
 
+/// Whether outputs carry the mass of the tokens not more likely than the drawn one (costs a pass over the row).
+enum class SumSmallerProbs : std::uint8_t { kOff, kOn };
+
 struct EngineArgs {
   std::string model;                  ///< checkpoint folder with config.json, weights and tokenizer.json
   int num_threads = 0;                ///< 0 = one per usable core
@@ -58,7 +61,7 @@ struct EngineArgs {
   /// Mode switches of numerics.md 11 by name: index_scores, prefill_tail, draw, spec_accept, logprob_mode, ...
   std::vector<std::pair<std::string, std::string>> settings;
 
-  std::int64_t max_model_len = 4096;  ///< tokens of prompt and completion; at most the checkpoint's context
+  std::int64_t max_model_len = 0;     ///< tokens of prompt and completion; 0 = 4,096 or the checkpoint's context if less
   std::int64_t max_num_seqs = 1;      ///< sequences that run at the same time; more wait
   std::int64_t prefill_chunk = 512;   ///< prompt tokens a step; 0 = the whole prompt. Never changes results
   std::int64_t num_drafts = 5;        ///< drafts a step, 0 = none; capped by the draft model's block
@@ -72,6 +75,7 @@ struct EngineArgs {
   LogprobMode logprob_mode = LogprobMode::kRaw;
   ControlTokens control_tokens = ControlTokens::kBan;
   std::vector<std::int32_t> token_blacklist;     ///< ids that are never sampled
+  SumSmallerProbs sum_smaller_probs = SumSmallerProbs::kOff;
 };
 
 /// Called while a model loads: a stage name and the share done, 0 … 1.

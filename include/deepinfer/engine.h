@@ -22,12 +22,15 @@ namespace engine {
 struct LoadedModel;
 }
 
-/// What drafts did since the start, over all requests (speculative.md 6). Index k is draft position k.
+/// What drafts did since the start, over all requests (speculative.md 6).
 struct SpecStats {
-  std::vector<std::int64_t> proposed, verified, accepted;
+  std::vector<std::int64_t> proposed;  ///< by draft position: asked for
+  std::vector<std::int64_t> verified;  ///< kept by the length policy
+  std::vector<std::int64_t> accepted;
   std::int64_t decode_steps = 0;     ///< verifications, one a sequence and step
   std::int64_t tokens = 0;           ///< emitted by them
-  double draft_s = 0, verify_s = 0;  ///< time of draft passes and of target passes
+  double draft_s = 0;                ///< time of draft passes
+  double verify_s = 0;               ///< time of decode steps of the target
   double mean_accepted_len() const { return decode_steps > 0 ? double(tokens) / double(decode_steps) : 0; }
   double mean_verified_len() const;  ///< drafts a verification
   double acceptance(std::size_t k) const { return verified[k] > 0 ? double(accepted[k]) / double(verified[k]) : 0; }

@@ -108,6 +108,7 @@ struct RequestOutput {
   std::string text;                ///< text that became certain; the end token that stops a sequence has none
   std::optional<float> logprob;    ///< if asked for
   std::vector<TokenLogprob> top_logprobs;  ///< value descending, id ascending; holds the token itself as well
+  std::optional<double> sum_smaller_probs;  ///< after all rules, the token included (EngineArgs::sum_smaller_probs)
   /// With the first output of choice 0, if asked for: entry i is that of prompt token i + 1.
   std::vector<float> prompt_logprobs;
   std::uint64_t seed = 0;          ///< the seed in use
