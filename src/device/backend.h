@@ -25,7 +25,8 @@ class Executable {
   /// weight without data.
   virtual Status bind(const graph::Bindings& bindings) = 0;
 
-  /// Persistent buffer of a host or stage input that bind() did not take from the caller; no data pointer for other names.
+  /// Persistent buffer of a host or stage input that bind() did not take from the caller; no data pointer for other
+  /// names.
   virtual TensorRef input(std::string_view name) = 0;
   /// Fixed buffer of an output, valid after run() until the next run(); no data pointer for unknown names.
   virtual ConstTensorRef output(std::string_view name) const = 0;

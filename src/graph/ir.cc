@@ -53,7 +53,8 @@ template <typename T>
 Tensor splat(const TensorType& type, T value) {
   Tensor out(type);
   auto* bytes = static_cast<std::byte*>(out.data());
-  for (std::int64_t i = 0; i < type.num_elements(); ++i) std::memcpy(bytes + i * std::int64_t{sizeof(T)}, &value, sizeof(T));
+  for (std::int64_t i = 0; i < type.num_elements(); ++i)
+    std::memcpy(bytes + i * std::int64_t{sizeof(T)}, &value, sizeof(T));
   return out;
 }
 

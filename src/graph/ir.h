@@ -2,7 +2,8 @@
 //
 // A graph holds plain data: two traces of the same model compare equal and print the same text. Everything that depends
 // on the process (weight addresses, source locations, output names) lies beside the printed content, is ignored by
-// `operator==` and never reaches the hash. Node order is execution order. Shapes are static; control flow does not exist.
+// `operator==` and never reaches the hash. Node order is execution order. Shapes are static; control flow does not
+// exist.
 #pragma once
 
 #include <compare>

@@ -123,7 +123,8 @@ class Planner {
   std::optional<std::size_t> reusable_block(std::int32_t i, std::size_t r) const {
     const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
     for (const InPlace& pair : node.op->may_reuse) {
-      if (pair.result != static_cast<int>(r) || static_cast<std::size_t>(pair.operand) >= node.operands.size()) continue;
+      if (pair.result != static_cast<int>(r) || static_cast<std::size_t>(pair.operand) >= node.operands.size())
+        continue;
       const Place& place = places_.at(node.operands[static_cast<std::size_t>(pair.operand)]);
       const Block& block = blocks_[place.block];
       const TensorType& type = graph_.type_of(node.operands[static_cast<std::size_t>(pair.operand)]);
@@ -163,15 +164,17 @@ class Planner {
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       if (blocks_[b].storage == Storage::kArena) order.push_back(b);
     }
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return blocks_[a].bytes > blocks_[b].bytes; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return blocks_[a].bytes > blocks_[b].bytes; });
     std::vector<std::size_t> placed;  // by offset
     placed.reserve(order.size());
     for (const std::size_t b : order) {
       blocks_[b].offset = lowest_free_offset(blocks_[b], placed);
       plan.peak_bytes = std::max(plan.peak_bytes, blocks_[b].offset + blocks_[b].bytes);
-      placed.insert(std::upper_bound(placed.begin(), placed.end(), b,
-                                     [&](std::size_t x, std::size_t y) { return blocks_[x].offset < blocks_[y].offset; }),
-                    b);
+      placed.insert(
+          std::upper_bound(placed.begin(), placed.end(), b,
+                           [&](std::size_t x, std::size_t y) { return blocks_[x].offset < blocks_[y].offset; }),
+          b);
     }
     plan.arena_bytes = plan.peak_bytes;
     plan.max_live_bytes = max_live(order);
@@ -207,8 +210,8 @@ class Planner {
       for (std::size_t r = 0; r < node.results.size(); ++r) {
         const Place& place = places_.at(result_id(i, r));
         const Block& block = blocks_[place.block];
-        plan.entries.push_back({result_id(i, r), block.storage, place.placement, block.index, block.offset + place.offset,
-                                node.results[r].bytes(), i, block.last});
+        plan.entries.push_back({result_id(i, r), block.storage, place.placement, block.index,
+                                block.offset + place.offset, node.results[r].bytes(), i, block.last});
         const bool shared = place.placement == Placement::kView || place.placement == Placement::kInPlace;
         if (!shared && !node.constant) plan.naive_bytes += rounded(node.results[r].bytes());
       }
@@ -216,7 +219,7 @@ class Planner {
   }
 
   const Graph& graph_;
-  const std::int32_t end_;  // "after the last node"
+  const std::int32_t end_;     // "after the last node"
   std::vector<Block> blocks_;  // the first ones are the inputs, in order
   std::map<ValueId, Place> places_;
   std::map<ValueId, std::int32_t> last_use_;
@@ -254,23 +257,28 @@ const PlanEntry& Plan::entry(const Graph& graph, ValueId value) const {
 Plan plan_buffers(const Graph& graph) { return Planner(graph).run(); }
 
 std::string plan_table(const Graph& graph, const Plan& plan) {
-  std::string out = fmt::format("plan \"{}\": {} nodes, arena {} bytes, live {} bytes, without sharing {} bytes\n", graph.name,
-                                graph.nodes.size(), plan.arena_bytes, plan.max_live_bytes, plan.naive_bytes);
-  out += fmt::format("{:<8} {:<20} {:<9} {:<16} {:>10} {:>6} {:>6}  {}\n", "value", "type", "placement", "place", "bytes",
-                     "first", "last", "node");
+  std::string out =
+      fmt::format("plan \"{}\": {} nodes, arena {} bytes, live {} bytes, without sharing {} bytes\n", graph.name,
+                  graph.nodes.size(), plan.arena_bytes, plan.max_live_bytes, plan.naive_bytes);
+  out += fmt::format("{:<8} {:<20} {:<9} {:<16} {:>10} {:>6} {:>6}  {}\n", "value", "type", "placement", "place",
+                     "bytes", "first", "last", "node");
   for (const PlanEntry& entry : plan.entries) {
     const Node& node = graph.node_of(entry.value);
     out += fmt::format("{:<8} {:<20} {:<9} {:<16} {:>10} {:>6} {:>6}  {} {}\n", value_name(graph, entry.value),
-                       deepinfer::to_string(graph.type_of(entry.value)), placement_name(entry.placement), place_text(entry),
-                       entry.bytes, entry.first, entry.last, node.op->name, node.path);
+                       deepinfer::to_string(graph.type_of(entry.value)), placement_name(entry.placement),
+                       place_text(entry), entry.bytes, entry.first, entry.last, node.op->name, node.path);
   }
   return out;
 }
 
 base::Json plan_json(const Graph& graph, const Plan& plan) {
   base::Json out = base::Json::object();
-  out.set("graph", graph.name).set("hash", graph_hash(graph)).set("nodes", static_cast<std::int64_t>(graph.nodes.size()));
-  out.set("arena_bytes", plan.arena_bytes).set("max_live_bytes", plan.max_live_bytes).set("naive_bytes", plan.naive_bytes);
+  out.set("graph", graph.name)
+      .set("hash", graph_hash(graph))
+      .set("nodes", static_cast<std::int64_t>(graph.nodes.size()));
+  out.set("arena_bytes", plan.arena_bytes)
+      .set("max_live_bytes", plan.max_live_bytes)
+      .set("naive_bytes", plan.naive_bytes);
   base::Json entries = base::Json::array();
   for (const PlanEntry& entry : plan.entries) {
     base::Json row = base::Json::object();

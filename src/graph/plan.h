@@ -38,11 +38,11 @@ struct PlanEntry {
   ValueId value;
   Storage storage = Storage::kArena;
   Placement placement = Placement::kOwn;
-  std::int32_t index = -1;   ///< input or node index; -1 in the arena
-  std::int64_t offset = 0;   ///< bytes from the start of that storage
-  std::int64_t bytes = 0;    ///< exact size of the value
-  std::int32_t first = 0;    ///< node index where the value appears
-  std::int32_t last = 0;     ///< node index of the last use of its buffer; number of nodes = after the end
+  std::int32_t index = -1;  ///< input or node index; -1 in the arena
+  std::int64_t offset = 0;  ///< bytes from the start of that storage
+  std::int64_t bytes = 0;   ///< exact size of the value
+  std::int32_t first = 0;   ///< node index where the value appears
+  std::int32_t last = 0;    ///< node index of the last use of its buffer; number of nodes = after the end
 };
 
 struct Plan {

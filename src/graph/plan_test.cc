@@ -72,7 +72,8 @@ TEST(PlanBounds, DeepChainStaysWithinTenPercentOfLiveBytes) {
       const Graph graph = traced(DeepModel{layers, hidden});
       const Plan plan = plan_buffers(graph);
       EXPECT_GE(plan.peak_bytes, plan.max_live_bytes);
-      EXPECT_LE(plan.peak_bytes, plan.max_live_bytes + plan.max_live_bytes / 10) << layers << " layers, hidden " << hidden;
+      EXPECT_LE(plan.peak_bytes, plan.max_live_bytes + plan.max_live_bytes / 10)
+          << layers << " layers, hidden " << hidden;
       EXPECT_EQ(plan.arena_bytes % 64, 0);
       EXPECT_EQ(count_lost_reads(graph, plan), 0);
       if (layers == 40) {
@@ -91,7 +92,9 @@ TEST(PlanBounds, LostReadsAreNoticed) {
 
 TEST(PlanBounds, RandomGraphsKeepTheirValues) {
   std::uint64_t state = 7;
-  const auto pick = [&](std::size_t n) { return (state = state * 6364136223846793005U + 1442695040888963407U, (state >> 33) % n); };
+  const auto pick = [&](std::size_t n) {
+    return (state = state * 6364136223846793005U + 1442695040888963407U, (state >> 33) % n);
+  };
   for (int round = 0; round < 200; ++round) {
     TraceEmitter trace("any", "random");
     std::vector<Value> values{trace.host("x", {DType::kF32, {4, 8}})};
@@ -110,15 +113,19 @@ TEST(PlanBounds, RandomGraphsKeepTheirValues) {
         }
         case 2: {
           if (a.shape()[0] == 1) break;
-          values.push_back(trace.emit_one(toy_rows, std::array{a}, {{"begin", std::int64_t{1}}, {"count", a.shape()[0] - 1}}));
+          values.push_back(
+              trace.emit_one(toy_rows, std::array{a}, {{"begin", std::int64_t{1}}, {"count", a.shape()[0] - 1}}));
           break;
         }
-        default: values.push_back(trace.emit_one(toy_resize, std::array{a}, {{"width", static_cast<std::int64_t>(1 + pick(60))}}));
+        default:
+          values.push_back(
+              trace.emit_one(toy_resize, std::array{a}, {{"width", static_cast<std::int64_t>(1 + pick(60))}}));
       }
     }
     std::map<std::string, Value, std::less<>> outputs;
     for (int i = 0; i < 3; ++i) outputs["y" + std::to_string(i)] = values[values.size() - 1 - pick(4)];
-    const bool returns_input = std::any_of(outputs.begin(), outputs.end(), [&](const auto& o) { return o.second.node() == values[0].node(); });
+    const bool returns_input =
+        std::any_of(outputs.begin(), outputs.end(), [&](const auto& o) { return o.second.node() == values[0].node(); });
     if (returns_input) continue;
     const Graph graph = trace.finish(outputs);
     const Plan plan = plan_buffers(graph);
@@ -129,7 +136,8 @@ TEST(PlanBounds, RandomGraphsKeepTheirValues) {
 
 TEST(Plan, SharesStorageOnlyWhereTheContractAllows) {
   const Graph graph = sample(
-      "%0 = input \"x\" f32[4,8] role=host\n%1 = input \"s\" f32[4,8] role=stage\n%2 = input \"kv\" u8[5,32] role=state\n"
+      "%0 = input \"x\" f32[4,8] role=host\n%1 = input \"s\" f32[4,8] role=stage\n%2 = input \"kv\" u8[5,32] "
+      "role=state\n"
       "%3 = input \"slots\" s32[2] role=host\n%4 = input \"rows\" u8[2,4] role=host\n"
       "%5 = constant() {value=1.0} : f32[4,8]\n"
       "%6 = toy_add(%0, %1) {scale=1.0} : f32[4,8]\n"
@@ -142,12 +150,12 @@ TEST(Plan, SharesStorageOnlyWhereTheContractAllows) {
   const Plan plan = plan_buffers(graph);
   const auto at = [&](std::int32_t def) { return plan.entry(graph, {def, 0}); };
   EXPECT_EQ(at(5).storage, Storage::kConstant);
-  EXPECT_EQ(at(6).placement, Placement::kOwn);     // host inputs are never taken
-  EXPECT_EQ(at(7).placement, Placement::kReuse);   // over the dying %6
+  EXPECT_EQ(at(6).placement, Placement::kOwn);    // host inputs are never taken
+  EXPECT_EQ(at(7).placement, Placement::kReuse);  // over the dying %6
   EXPECT_EQ(at(7).offset, at(6).offset);
   EXPECT_EQ(at(8).placement, Placement::kView);
   EXPECT_EQ(at(8).offset, at(7).offset + 32);
-  EXPECT_EQ(at(8).last, 7);                        // returned: its buffer lives to the end
+  EXPECT_EQ(at(8).last, 7);  // returned: its buffer lives to the end
   EXPECT_EQ(at(9).placement, Placement::kInPlace);
   EXPECT_EQ(at(9).storage, Storage::kInput);
   EXPECT_EQ(at(9).index, 2);

@@ -7,8 +7,9 @@
 //     return %2
 //   }
 // One item a line, "\n" ends, no trailing blanks; a value is named by its definition, "#k" selects result k of a node
-// with several results. The comment carries path and stage: it is part of snapshots, not of the hash. The reader accepts
-// any white space inside a line, an optional result count ("%9:2 ="), and reads path and stage back from the comment.
+// with several results. The comment carries path and stage: it is part of snapshots, not of the hash. The reader
+// accepts any white space inside a line, an optional result count ("%9:2 ="), and reads path and stage back from the
+// comment.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,7 @@ std::string graph_hash(const Graph& graph);
 struct TextLimits {
   std::size_t max_bytes = std::size_t{256} << 20;
   std::size_t max_defs = std::size_t{1} << 20;
-  std::size_t max_list = 65536;                          ///< operands, results, outputs, donations, integers of one list
+  std::size_t max_list = 65536;  ///< operands, results, outputs, donations, integers of one list
   std::size_t max_constant_bytes = std::size_t{64} << 20;  ///< of one hex constant
 };
 

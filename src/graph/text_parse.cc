@@ -66,7 +66,10 @@ class Scanner {
   std::string_view number_text() {
     skip_blanks();
     const std::size_t begin = pos_;
-    while (pos_ < text_.size() && (is_digit(text_[pos_]) || (text_[pos_] != '\0' && std::string_view("+-.e").find(text_[pos_]) != std::string_view::npos))) ++pos_;
+    while (pos_ < text_.size() &&
+           (is_digit(text_[pos_]) ||
+            (text_[pos_] != '\0' && std::string_view("+-.e").find(text_[pos_]) != std::string_view::npos)))
+      ++pos_;
     return text_.substr(begin, pos_ - begin);
   }
   Result<std::int64_t> integer() {
@@ -292,7 +295,8 @@ class Parser {
       if (selected) {
         DI_ASSIGN(value.result, in_.index());
       }
-      if (!graph_.has(value)) return in_.fail(fmt::format("a value defined above instead of %{}#{}", value.def, value.result));
+      if (!graph_.has(value))
+        return in_.fail(fmt::format("a value defined above instead of %{}#{}", value.def, value.result));
       const bool several = !graph_.is_input(value) && graph_.node_of(value).results.size() > 1;
       if (selected != several) return in_.fail("'#k' behind values of nodes with several results, and only there");
       sink(value);
@@ -321,7 +325,8 @@ class Parser {
       for (const AttrDecl& candidate : node.op->attrs) {
         if (candidate.name == name) decl = &candidate;
       }
-      if (decl == nullptr) return in_.fail(fmt::format("an attribute of {} instead of '{}' before this", node.op->name, name));
+      if (decl == nullptr)
+        return in_.fail(fmt::format("an attribute of {} instead of '{}' before this", node.op->name, name));
       if (node.attrs.find(name) != nullptr) return in_.fail(fmt::format("attribute '{}' once", name));
       DI_TRY(in_.expect("="));
       DI_ASSIGN(AttrValue value, attribute(decl->kind));
@@ -398,7 +403,8 @@ class Parser {
     TensorType out;
     DI_ASSIGN(out.dtype, dtype());
     DI_ASSIGN(const std::vector<std::int64_t> extents, integers());
-    if (extents.size() > Shape::kMaxRank) return in_.fail(fmt::format("at most {} extents before this", int{Shape::kMaxRank}));
+    if (extents.size() > Shape::kMaxRank)
+      return in_.fail(fmt::format("at most {} extents before this", int{Shape::kMaxRank}));
     std::int64_t elements = 1;
     for (const std::int64_t extent : extents) {
       if (extent < 0 || extent > kMaxExtent) return in_.fail("extents from 0 to 2^40 before this");

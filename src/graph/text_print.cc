@@ -53,7 +53,8 @@ void put_node(Out& out, const Graph& graph, std::int32_t def) {
   if (node.constant) {
     put(out, "value={}", constant_text(*node.constant));
   } else {
-    put_list(out, node.attrs.items(), [&](const Attrs::Item& item) { put(out, "{}={}", item.first, to_string(item.second)); });
+    put_list(out, node.attrs.items(),
+             [&](const Attrs::Item& item) { put(out, "{}={}", item.first, to_string(item.second)); });
   }
   put(out, "}} : ");
   if (node.results.size() != 1) put(out, "(");

@@ -64,7 +64,8 @@ TEST(GraphText, RoundTripsEveryAttributeKindAndConstant) {
       "  %2 = constant() {value=hex\"00ff807f\"} : f32[]\n"
       "  %3 = toy_kinds(%2) {flag=false, count=-9223372036854775808, ratio=9.9999999999999995e-21, "
       "text=\"q\\\"#\\\\\\x01\", form=e4m3, out=f8e4m3fn, axes=[]} : f32[]  # @ moe/gate\n"
-      "  %4 = toy_kinds(%1) {flag=true, count=0, ratio=-1e+30, text=\"\", form=x_1, out=s64, axes=[1,-2,3]} : f32[3]  # a.b\n"
+      "  %4 = toy_kinds(%1) {flag=true, count=0, ratio=-1e+30, text=\"\", form=x_1, out=s64, axes=[1,-2,3]} : f32[3]  "
+      "# a.b\n"
       "  return %0, %3, %4\n"
       "}\n";
   const auto graph = parse(good);
@@ -95,7 +96,8 @@ TEST(GraphText, ErrorsNameTheLineAndWhatIsExpected) {
       {"", "sample:1: found the end of the text, expected 'graph'"},
       {"graph s {", "expected '\"'"},
       {"graph \"s\" color=red {\n", "expected 'target' instead of 'color'"},
-      {head + "  %0 = input \"y\" f32[] role=host\n", "sample:3: found \"= input \\\"y\\\" f32[] role=h\", expected definition %1"},
+      {head + "  %0 = input \"y\" f32[] role=host\n",
+       "sample:3: found \"= input \\\"y\\\" f32[] role=h\", expected definition %1"},
       {head + "  %1 = input \"y\" f99[] role=host\n", "an element type instead of 'f99'"},
       {head + "  %1 = input \"y\" f32[] role=guest\n", "role weight, state, host or stage instead of 'guest'"},
       {head + "  %1 = input \"y\" f32[1,1,1,1,1,1,1] role=host\n", "at most 6 extents"},

@@ -9,9 +9,9 @@
 namespace deepinfer::graph {
 
 struct TraceEmitter::TraceNode : Value::Node {
-  ValueId id;                  // trace numbering
-  std::int32_t root = -1;      // input whose storage this value is a version of
-  std::string consumed_by;     // path of the node that overwrote this version
+  ValueId id;               // trace numbering
+  std::int32_t root = -1;   // input whose storage this value is a version of
+  std::string consumed_by;  // path of the node that overwrote this version
 };
 
 namespace {
@@ -67,7 +67,8 @@ void TraceEmitter::require_open() const {
 
 void TraceEmitter::check_dtype(const TensorType& type, std::string_view what) const {
   if (target_ == "host" || !is_host_only(type.dtype)) return;
-  break_at(path(), stage(), fmt::format("{} is {}, which target {} does not have", what, deepinfer::to_string(type), target_));
+  break_at(path(), stage(),
+           fmt::format("{} is {}, which target {} does not have", what, deepinfer::to_string(type), target_));
 }
 
 Value TraceEmitter::input(GraphInput wanted) {
@@ -75,10 +76,10 @@ Value TraceEmitter::input(GraphInput wanted) {
   check_dtype(wanted.type, wanted.name);
   if (const auto known = by_name_.find(wanted.name); known != by_name_.end()) {
     const GraphInput& input = inputs_[known->second];
-    DI_CHECK(input == wanted && input.weight.data == wanted.weight.data && input.weight.segments == wanted.weight.segments,
-             "input {} requested as {} {} and as {} {}, or with another range or tensor", wanted.name,
-             role_name(input.role), deepinfer::to_string(input.type), role_name(wanted.role),
-             deepinfer::to_string(wanted.type));
+    DI_CHECK(
+        input == wanted && input.weight.data == wanted.weight.data && input.weight.segments == wanted.weight.segments,
+        "input {} requested as {} {} and as {} {}, or with another range or tensor", wanted.name, role_name(input.role),
+        deepinfer::to_string(input.type), role_name(wanted.role), deepinfer::to_string(wanted.type));
     return newest_[known->second];
   }
   const std::size_t index = inputs_.size();
@@ -159,8 +160,12 @@ std::vector<Value> TraceEmitter::emit_node(const OpDef& op, std::span<const Valu
     values.emplace_back(node);
     if (node->root >= 0) newest_[static_cast<std::size_t>(node->root)] = values.back();
   }
-  Node node{.op = &op, .results = std::move(results), .attrs = std::move(attrs), .path = std::move(site.path),
-            .stage = std::move(site.stage), .site = site_of(site.site)};
+  Node node{.op = &op,
+            .results = std::move(results),
+            .attrs = std::move(attrs),
+            .path = std::move(site.path),
+            .stage = std::move(site.stage),
+            .site = site_of(site.site)};
   node.operands.reserve(operands.size());
   for (const Value& operand : operands) node.operands.push_back(traced(operand).id);
   nodes_.push_back(std::move(node));
@@ -170,13 +175,15 @@ std::vector<Value> TraceEmitter::emit_node(const OpDef& op, std::span<const Valu
 std::vector<GraphOutput> TraceEmitter::collect_outputs(const std::map<std::string, Value, std::less<>>& outputs) const {
   std::vector<GraphOutput> out;
   for (const auto& [name, value] : outputs) {
-    if (!value || value.node()->owner != this) break_at(path(), stage(), fmt::format("output {} is not of this trace", name));
+    if (!value || value.node()->owner != this)
+      break_at(path(), stage(), fmt::format("output {} is not of this trace", name));
     out.push_back({traced(value).id, name});
   }
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const ValueId version = traced(newest_[i]).id;
     const bool written = inputs_[i].role == InputRole::kState && version != input_id(i);
-    const bool listed = std::any_of(out.begin(), out.end(), [&](const GraphOutput& output) { return output.value == version; });
+    const bool listed =
+        std::any_of(out.begin(), out.end(), [&](const GraphOutput& output) { return output.value == version; });
     if (written && !listed) out.push_back({version, inputs_[i].name});
   }
   return out;
@@ -204,7 +211,9 @@ Graph TraceEmitter::finish(const std::map<std::string, Value, std::less<>>& outp
   Graph graph{.name = name_, .target = target_};
   graph.outputs = collect_outputs(outputs);
   const std::vector<std::int32_t> number = number_live_nodes(graph.outputs);
-  const auto renumber = [&](ValueId& id) { id.def = id.def < 0 ? -1 - id.def : number[static_cast<std::size_t>(id.def)]; };
+  const auto renumber = [&](ValueId& id) {
+    id.def = id.def < 0 ? -1 - id.def : number[static_cast<std::size_t>(id.def)];
+  };
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const ValueId version = traced(newest_[i]).id;
     if (inputs_[i].role != InputRole::kState || version == input_id(i)) continue;

@@ -4,11 +4,12 @@
 //   Value logits = model.step(trace, ...);
 //   Graph graph = trace.finish({{"logits", logits}});
 //
-// Inputs (weights, host inputs, state roots) appear on first request and are memoised by name. A state root has versions:
-// an op that updates it in place consumes the version it was given, `state()` returns the newest one, and using an older
-// one afterwards is refused at once (G007). Whatever would tie the graph to data or to this machine is a GraphBreak
-// "graph break at layers.4.attn (attn/index): host read of topk_select#1" and is never recovered (graph.md 3.3). While
-// the trace is open the thread carries a base::TraceGuard, so environment, clock and device queries break it too.
+// Inputs (weights, host inputs, state roots) appear on first request and are memoised by name. A state root has
+// versions: an op that updates it in place consumes the version it was given, `state()` returns the newest one, and
+// using an older one afterwards is refused at once (G007). Whatever would tie the graph to data or to this machine is a
+// GraphBreak "graph break at layers.4.attn (attn/index): host read of topk_select#1" and is never recovered
+// (graph.md 3.3). While the trace is open the thread carries a base::TraceGuard, so environment, clock and device
+// queries break it too.
 #pragma once
 
 #include <functional>

@@ -32,7 +32,8 @@ std::string break_of(Body body) {
 Attrs view() { return {{"base", std::int64_t{0}}, {"row_bytes", std::int64_t{4}}}; }
 
 Value store(Emitter& e, const Value& root) {
-  return e.emit_one(toy_store, std::array{root, e.host("slots", {DType::kS32, {2}}), e.host("rows", {DType::kU8, {2, 4}})}, view());
+  return e.emit_one(
+      toy_store, std::array{root, e.host("slots", {DType::kS32, {2}}), e.host("rows", {DType::kU8, {2, 4}})}, view());
 }
 
 TEST(GraphBreaks, HostReadNamesTheNode) {
@@ -85,12 +86,16 @@ TEST(GraphBreaks, MovedAndForeignValues) {
                 e.emit(toy_add, std::array{other.constant(Tensor(kRows))});
               }),
               HasSubstr("of another emitter"));
-  EXPECT_THAT(break_of([](TraceEmitter& e) { e.finish({{"y", Value()}}); }), HasSubstr("output y is not of this trace"));
+  EXPECT_THAT(break_of([](TraceEmitter& e) {
+                e.finish({{"y", Value()}});
+              }),
+              HasSubstr("output y is not of this trace"));
 }
 
 TEST(GraphBreaks, DtypeOutsideTheTarget) {
   EXPECT_THAT(break_of([](TraceEmitter& e) { e.host("ids", {DType::kS64, {4}}); }), HasSubstr("ids is s64[4]"));
-  EXPECT_THAT(break_of([](TraceEmitter& e) { e.emit(toy_wide, std::array{e.host("x", kRows)}); }), HasSubstr("toy_wide is s64[4,8]"));
+  EXPECT_THAT(break_of([](TraceEmitter& e) { e.emit(toy_wide, std::array{e.host("x", kRows)}); }),
+              HasSubstr("toy_wide is s64[4,8]"));
   TraceEmitter host("host", "wide");
   EXPECT_EQ(host.finish({{"y", host.emit_one(toy_wide, std::array{host.host("x", kRows)})}}).nodes.size(), 1U);
 }
@@ -117,7 +122,8 @@ TEST(GraphBreaks, ConsumedRootVersion) {
                 e.emit(toy_store, std::array{rows, e.host("slots", {DType::kS32, {2}}), rows}, view());
               }),
               HasSubstr("G007 toy_store reads the version it overwrites"));
-  EXPECT_THAT(break_of([](TraceEmitter& e) { store(e, e.host("other", kRoot)); }), HasSubstr("writes host input other"));
+  EXPECT_THAT(break_of([](TraceEmitter& e) { store(e, e.host("other", kRoot)); }),
+              HasSubstr("writes host input other"));
 }
 
 TEST(TraceEmitter, MemoisesInputsAndTracksTheNewestRoot) {
@@ -142,7 +148,8 @@ TEST(TraceEmitter, MemoisesInputsAndTracksTheNewestRoot) {
 TEST(TraceEmitter, ReadOnlyRootIsNeitherReturnedNorDonated) {
   TraceEmitter trace("any", "reader");
   const Value slots = trace.host("slots", {DType::kS32, {2}});
-  const Graph graph = trace.finish({{"y", trace.emit_one(toy_load, std::array{trace.state("kv", kRoot), slots}, view())}});
+  const Graph graph =
+      trace.finish({{"y", trace.emit_one(toy_load, std::array{trace.state("kv", kRoot), slots}, view())}});
   EXPECT_EQ(graph.outputs.size(), 1U);
   EXPECT_TRUE(graph.donations.empty());
 }

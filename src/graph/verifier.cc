@@ -41,11 +41,13 @@ class Verifier {
     violations_.push_back({rule, std::move(where), std::move(found), std::move(expected)});
   }
   std::string at_graph() const { return fmt::format("graph {}", graph_.name); }
-  std::string at_input(std::size_t i) const { return fmt::format("graph {}, input {}", graph_.name, graph_.inputs[i].name); }
+  std::string at_input(std::size_t i) const {
+    return fmt::format("graph {}, input {}", graph_.name, graph_.inputs[i].name);
+  }
   std::string at_node(std::size_t i) const {
     const Node& node = graph_.nodes[i];
-    std::string out = fmt::format("graph {}, %{} {} {}", graph_.name, graph_.num_inputs() + static_cast<std::int32_t>(i),
-                                  node.op->name, node.path);
+    std::string out = fmt::format("graph {}, %{} {} {}", graph_.name,
+                                  graph_.num_inputs() + static_cast<std::int32_t>(i), node.op->name, node.path);
     if (!node.stage.empty()) out += fmt::format(" ({})", node.stage);
     if (node.site.line > 0) out += fmt::format(" {}:{}", node.site.file, node.site.line);
     return out;
@@ -57,12 +59,14 @@ class Verifier {
       const std::int32_t def = graph_.num_inputs() + static_cast<std::int32_t>(i);
       for (const ValueId operand : graph_.nodes[i].operands) {
         if (operand.def < def && graph_.has(operand)) continue;
-        report("G001", at_node(i), fmt::format("operand %{}#{}", operand.def, operand.result), "a value defined earlier");
+        report("G001", at_node(i), fmt::format("operand %{}#{}", operand.def, operand.result),
+               "a value defined earlier");
       }
     }
     for (const GraphOutput& output : graph_.outputs) {
       if (graph_.has(output.value)) continue;
-      report("G001", at_graph(), fmt::format("output %{}#{}", output.value.def, output.value.result), "a defined value");
+      report("G001", at_graph(), fmt::format("output %{}#{}", output.value.def, output.value.result),
+             "a defined value");
     }
     return violations_.empty();
   }
@@ -81,7 +85,8 @@ class Verifier {
   // ---- inputs: G003, G005, G006 (root versions start here), G011
   void index_inputs() {
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
-      if (graph_.inputs[i].role == InputRole::kState) root_of_[{static_cast<std::int32_t>(i), 0}] = static_cast<std::int32_t>(i);
+      if (graph_.inputs[i].role == InputRole::kState)
+        root_of_[{static_cast<std::int32_t>(i), 0}] = static_cast<std::int32_t>(i);
     }
   }
 
@@ -143,9 +148,11 @@ class Verifier {
     }
     for (const auto& [name, value] : node.attrs.items()) {
       const auto* real = std::get_if<double>(&value);
-      if (real != nullptr && !std::isfinite(*real)) report("G004", at_node(i), name + " is not finite", "a finite number");
+      if (real != nullptr && !std::isfinite(*real))
+        report("G004", at_node(i), name + " is not finite", "a finite number");
       const auto* word = std::get_if<Word>(&value);
-      if (word != nullptr && !is_word(word->text)) report("G004", at_node(i), fmt::format("{}={}", name, quoted(word->text)), "a word");
+      if (word != nullptr && !is_word(word->text))
+        report("G004", at_node(i), fmt::format("{}={}", name, quoted(word->text)), "a word");
     }
   }
 
@@ -170,7 +177,8 @@ class Verifier {
   void check_constant(std::size_t i) {
     const Node& node = graph_.nodes[i];
     if (!node.constant || !node.operands.empty() || node.results.size() != 1) {
-      return report("G002", at_node(i), fmt::format("{} operands, {} results", node.operands.size(), node.results.size()),
+      return report("G002", at_node(i),
+                    fmt::format("{} operands, {} results", node.operands.size(), node.results.size()),
                     "a value, no operands, one result");
     }
     // A splat is checked on one element, raw bytes on the whole type.
@@ -191,7 +199,8 @@ class Verifier {
     const auto* number = seq == nullptr ? nullptr : std::get_if<std::int64_t>(seq);
     const std::int64_t expected = next_seq_++;
     if (number != nullptr && *number == expected) return;
-    report("G008", at_node(i), number == nullptr ? "no seq" : fmt::format("seq={}", *number), fmt::format("seq={}", expected));
+    report("G008", at_node(i), number == nullptr ? "no seq" : fmt::format("seq={}", *number),
+           fmt::format("seq={}", expected));
   }
 
   // ---- root versions: G006 (role), G007, G009
@@ -199,7 +208,8 @@ class Verifier {
     const Node& node = graph_.nodes[i];
     for (const ValueId operand : node.operands) {
       if (const auto used = consumed_.find(operand); used != consumed_.end()) {
-        report("G007", at_node(i), fmt::format("use of %{}, consumed by {}", operand.def, used->second), "its newest version");
+        report("G007", at_node(i), fmt::format("use of %{}, consumed by {}", operand.def, used->second),
+               "its newest version");
       }
       if (const auto root = root_of_.find(operand); root != root_of_.end()) check_view(i, root->second);
     }
@@ -214,13 +224,15 @@ class Verifier {
     }
     const ValueId operand = node.operands[static_cast<std::size_t>(pair.operand)];
     if (std::count(node.operands.begin(), node.operands.end(), operand) > 1) {
-      report("G007", at_node(i), fmt::format("%{} written and read by one node", operand.def), "one use of the consumed version");
+      report("G007", at_node(i), fmt::format("%{} written and read by one node", operand.def),
+             "one use of the consumed version");
     }
     consumed_.try_emplace(operand, at_node(i));
     if (graph_.is_input(operand)) {
       const GraphInput& input = graph_.inputs[static_cast<std::size_t>(operand.def)];
       if (input.role != InputRole::kState && input.role != InputRole::kStage) {
-        report("G006", at_node(i), fmt::format("a write to {} input {}", role_name(input.role), input.name), "a state or stage input");
+        report("G006", at_node(i), fmt::format("a write to {} input {}", role_name(input.role), input.name),
+               "a state or stage input");
       }
     }
     const auto root = root_of_.find(operand);
@@ -241,11 +253,14 @@ class Verifier {
     const std::int64_t* base = number("base");
     const std::int64_t* rows = number("rows");
     if (base == nullptr || rows == nullptr) {
-      return report("G009", at_node(i), fmt::format("{} as operand of {}", input.name, node.op->name), "an op with attributes base and rows");
+      return report("G009", at_node(i), fmt::format("{} as operand of {}", input.name, node.op->name),
+                    "an op with attributes base and rows");
     }
     const std::int64_t row_bytes = number("row_bytes") != nullptr ? *number("row_bytes") : 1;
-    const std::int64_t width = input.type.shape.rank() == 2 ? input.type.bytes() / std::max<std::int64_t>(input.type.shape[0], 1) : 0;
-    const std::string view = fmt::format("view of {} with base={} rows={} row_bytes={}", input.name, *base, *rows, row_bytes);
+    const std::int64_t width =
+        input.type.shape.rank() == 2 ? input.type.bytes() / std::max<std::int64_t>(input.type.shape[0], 1) : 0;
+    const std::string view =
+        fmt::format("view of {} with base={} rows={} row_bytes={}", input.name, *base, *rows, row_bytes);
     if (*base < 0 || *base > width || *rows < 1 || row_bytes < 1 || *rows > (width - *base) / row_bytes) {
       return report("G009", at_node(i), view, fmt::format("a view inside a row of {} bytes", width));
     }
@@ -258,8 +273,9 @@ class Verifier {
   // ---- G007 (returned), G010
   void check_outputs() {
     for (const auto& [root, version] : newest_) {
-      const bool returned = std::any_of(graph_.outputs.begin(), graph_.outputs.end(),
-                                        [version = version](const GraphOutput& output) { return output.value == version; });
+      const bool returned =
+          std::any_of(graph_.outputs.begin(), graph_.outputs.end(),
+                      [version = version](const GraphOutput& output) { return output.value == version; });
       if (!returned) {
         report("G007", at_input(static_cast<std::size_t>(root)), "a written state that is not returned",
                fmt::format("output %{}", version.def));
@@ -268,10 +284,12 @@ class Verifier {
     if (graph_.outputs.empty()) report("G001", at_graph(), "no output", "at least one output");
     for (const GraphOutput& output : graph_.outputs) {
       if (const auto used = consumed_.find(output.value); used != consumed_.end()) {
-        report("G007", at_graph(), fmt::format("output %{}, consumed by {}", output.value.def, used->second), "its newest version");
+        report("G007", at_graph(), fmt::format("output %{}, consumed by {}", output.value.def, used->second),
+               "its newest version");
       }
       if (!graph_.is_input(output.value)) continue;
-      report("G010", at_input(static_cast<std::size_t>(output.value.def)), "an unchanged input returned", "no such output");
+      report("G010", at_input(static_cast<std::size_t>(output.value.def)), "an unchanged input returned",
+             "no such output");
     }
   }
 
@@ -307,12 +325,15 @@ class Verifier {
       report("G006", at_graph(), fmt::format("{} of role {}", text, role_name(input.role)), "role state or stage");
     }
     if (!(input.type == graph_.type_of(output))) {
-      report("G006", at_graph(), fmt::format("{}: {} to {}", text, deepinfer::to_string(input.type), deepinfer::to_string(graph_.type_of(output))),
+      report("G006", at_graph(),
+             fmt::format("{}: {} to {}", text, deepinfer::to_string(input.type),
+                         deepinfer::to_string(graph_.type_of(output))),
              "equal types");
     }
     const auto newest = newest_.find(pair.input);
     if (newest != newest_.end() && newest->second != output) {
-      report("G006", at_graph(), fmt::format("{} to %{}", text, output.def), fmt::format("the newest version %{}", newest->second.def));
+      report("G006", at_graph(), fmt::format("{} to %{}", text, output.def),
+             fmt::format("the newest version %{}", newest->second.def));
     }
   }
 
@@ -320,9 +341,9 @@ class Verifier {
   const VerifyOptions& options_;
   std::vector<Violation> violations_;
   std::set<std::string_view> names_;
-  std::map<ValueId, std::int32_t> root_of_;      // root version -> state input
-  std::map<ValueId, std::string> consumed_;      // value -> node that wrote over it
-  std::map<std::int32_t, ValueId> newest_;       // written state input -> newest version
+  std::map<ValueId, std::int32_t> root_of_;  // root version -> state input
+  std::map<ValueId, std::string> consumed_;  // value -> node that wrote over it
+  std::map<std::int32_t, ValueId> newest_;   // written state input -> newest version
   std::int64_t next_seq_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The structural verifier: rules G001..G011 of graph.md 1.5, independent of any target's capabilities. Run after tracing,
-// after every pass and on every graph that was read from text.
+// The structural verifier: rules G001..G011 of graph.md 1.5, independent of any target's capabilities. Run after
+// tracing, after every pass and on every graph that was read from text.
 //
 //   G001 operands defined earlier, no node without a used result     G007 consumed root version used, or not returned
 //   G002 result types equal the inferred ones                        G008 collectives numbered 0, 1, 2, ...

@@ -16,7 +16,8 @@ using graph::Node;
 namespace {
 
 std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 // Kernels get mutable references to roots and stage inputs, which callers lend as mutable memory.
@@ -144,7 +145,8 @@ Status HostExecutable::build_steps() {
       const graph::ValueId value{graph_.num_inputs() + static_cast<std::int32_t>(i), static_cast<std::int32_t>(r)};
       out_refs_.push_back({node.results[r], address(value)});
       if (out_refs_.back().data != nullptr) continue;
-      return errorf(ErrorCode::kUnsupported, "{} ({}): a view or update of a segmented weight", node.op->name, node.path);
+      return errorf(ErrorCode::kUnsupported, "{} ({}): a view or update of a segmented weight", node.op->name,
+                    node.path);
     }
     steps_.push_back({node.op->kernel,
                       {{in_refs_.data() + first_in, node.operands.size()},
@@ -241,7 +243,8 @@ std::uint64_t HostExecutable::read_only_digest() const {
 
 std::int64_t HostExecutable::traffic(graph::ValueId value) const {
   std::int32_t input = graph_.is_input(value) ? value.def : -1;
-  if (input < 0 && plan_.entry(graph_, value).storage == graph::Storage::kInput) input = plan_.entry(graph_, value).index;
+  if (input < 0 && plan_.entry(graph_, value).storage == graph::Storage::kInput)
+    input = plan_.entry(graph_, value).index;
   const bool root = input >= 0 && graph_.inputs[static_cast<std::size_t>(input)].role == InputRole::kState;
   return root ? 0 : graph_.type_of(value).bytes();
 }
@@ -252,7 +255,8 @@ void HostExecutable::start_profile() {
     const Node& node = graph_.nodes[i];
     const std::int32_t def = graph_.num_inputs() + static_cast<std::int32_t>(i);
     for (const graph::ValueId operand : node.operands) profile_[i].bytes += traffic(operand);
-    for (std::size_t r = 0; r < node.results.size(); ++r) profile_[i].bytes += traffic({def, static_cast<std::int32_t>(r)});
+    for (std::size_t r = 0; r < node.results.size(); ++r)
+      profile_[i].bytes += traffic({def, static_cast<std::int32_t>(r)});
   }
 }
 

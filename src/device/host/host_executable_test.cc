@@ -29,8 +29,12 @@ void* counted(std::size_t bytes, std::size_t align) {
 
 void* operator new(std::size_t bytes) { return counted(bytes, 16); }
 void* operator new[](std::size_t bytes) { return counted(bytes, 16); }
-void* operator new(std::size_t bytes, std::align_val_t align) { return counted(bytes, static_cast<std::size_t>(align)); }
-void* operator new[](std::size_t bytes, std::align_val_t align) { return counted(bytes, static_cast<std::size_t>(align)); }
+void* operator new(std::size_t bytes, std::align_val_t align) {
+  return counted(bytes, static_cast<std::size_t>(align));
+}
+void* operator new[](std::size_t bytes, std::align_val_t align) {
+  return counted(bytes, static_cast<std::size_t>(align));
+}
 void operator delete(void* pointer) noexcept { std::free(pointer); }
 void operator delete[](void* pointer) noexcept { std::free(pointer); }
 void operator delete(void* pointer, std::size_t) noexcept { std::free(pointer); }
@@ -137,7 +141,8 @@ void expect_equal_runs(const Model& model, const World& world, const Bindings& e
       std::memcpy(root.data(), world.root.data(), static_cast<std::size_t>(root.type().bytes()));
       ASSERT_TRUE((*executable)->run().has_value());  // again, over the leftovers of the first run
       for (const auto& [name, value] : expected) {
-        EXPECT_EQ(bytes_of((*executable)->output(name)), bytes_of(eager.read(value))) << name << ", " << threads << " threads";
+        EXPECT_EQ(bytes_of((*executable)->output(name)), bytes_of(eager.read(value)))
+            << name << ", " << threads << " threads";
       }
       EXPECT_EQ(bytes_of(root.ref()), bytes_of(eager_root.ref()));
     }
@@ -181,7 +186,8 @@ TEST(HostExecutable, ReplaysWithoutAllocation) {
   const Tensor root = world.root.clone();
   for (const int threads : {1, 2}) {
     Machine machine(threads);
-    auto executable = *HostExecutable::compile(traced(toy::DeepModel{threads == 1 ? 40 : 4}), machine.ctx, RunChecks::kOff);
+    auto executable =
+        *HostExecutable::compile(traced(toy::DeepModel{threads == 1 ? 40 : 4}), machine.ctx, RunChecks::kOff);
     Bindings bindings = world.bindings(root);
     bindings.host.insert_or_assign("x", x.ref());
     ASSERT_TRUE(executable->bind(bindings).has_value());
@@ -266,12 +272,15 @@ TEST(HostExecutable, RefusesGraphsItCannotRun) {
   EXPECT_THAT(backend.compile(broken).error().to_string(), HasSubstr("G006"));
   graph::OpDef bare = toy::toy_add;
   bare.kernel = nullptr;
-  graph::Graph no_kernel = traced([](Emitter& e) -> Outputs { return {{"y", e.at("sum").emit_one(toy::toy_add, std::array{e.host("x", {DType::kF32, {1}})})}}; });
+  graph::Graph no_kernel = traced([](Emitter& e) -> Outputs {
+    return {{"y", e.at("sum").emit_one(toy::toy_add, std::array{e.host("x", {DType::kF32, {1}})})}};
+  });
   no_kernel.nodes[0].op = &bare;
   EXPECT_EQ(backend.compile(no_kernel).error().to_string(), "toy_add (sum): the host has no kernel");
   const World world;
   graph::Graph viewed = traced([&](Emitter& e) -> Outputs {
-    return {{"y", e.emit_one(toy::toy_rows, std::array{e.weight(world.model.weight)}, {{"begin", std::int64_t{0}}, {"count", std::int64_t{1}}})}};
+    return {{"y", e.emit_one(toy::toy_rows, std::array{e.weight(world.model.weight)},
+                             {{"begin", std::int64_t{0}}, {"count", std::int64_t{1}}})}};
   });
   auto executable = *backend.compile(viewed);
   EXPECT_THAT(executable->bind({}).error().to_string(), HasSubstr("a view or update of a segmented weight"));
@@ -292,7 +301,9 @@ TEST(HostExecutable, CheckedRunsNoticeRangesAndWritesToReadOnlyInputs) {
 
   graph::OpDef vandal = toy::toy_add;
   vandal.kernel = [](const graph::OpCall& call) { const_cast<float*>(call.in[0].as<float>())[0] += 1; };
-  graph::Graph graph = traced([&](Emitter& e) -> Outputs { return {{"y", e.emit_one(vandal, std::array{e.host("x", world.x.type())})}}; });
+  graph::Graph graph = traced([&](Emitter& e) -> Outputs {
+    return {{"y", e.emit_one(vandal, std::array{e.host("x", world.x.type())})}};
+  });
   auto checked = *HostExecutable::compile(graph, machine.ctx, RunChecks::kOn);
   ASSERT_TRUE(checked->bind(world.bindings(root)).has_value());
   EXPECT_THROW(static_cast<void>(checked->run()), CheckFailure);
@@ -303,9 +314,11 @@ TEST(HostExecutable, CheckedRunsPoisonTheArena) {
   lazy.kernel = [](const graph::OpCall&) {};
   lazy.may_reuse = {};
   Machine machine;
-  auto executable = *HostExecutable::compile(
-      traced([&](Emitter& e) -> Outputs { return {{"y", e.emit_one(lazy, std::array{e.host("x", {DType::kF32, {4}})})}}; }),
-      machine.ctx, RunChecks::kOn);
+  auto executable =
+      *HostExecutable::compile(traced([&](Emitter& e) -> Outputs {
+                                 return {{"y", e.emit_one(lazy, std::array{e.host("x", {DType::kF32, {4}})})}};
+                               }),
+                               machine.ctx, RunChecks::kOn);
   ASSERT_TRUE(executable->bind({}).has_value());
   ASSERT_TRUE(executable->run().has_value());
   EXPECT_EQ(bytes_of(executable->output("y")), std::string(16, '\xFB'));
@@ -320,13 +333,14 @@ TEST(HostExecutable, ProfilesEveryNode) {
   executable->start_profile();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(executable->run().has_value());
   ASSERT_EQ(executable->profile().size(), 7U);
-  EXPECT_EQ(executable->profile()[0].bytes, 8 + 8);        // slots and rows, not the root
+  EXPECT_EQ(executable->profile()[0].bytes, 8 + 8);          // slots and rows, not the root
   EXPECT_EQ(executable->profile()[3].bytes, 4 * 4 * 8 * 4);  // three operands, one result
   for (const NodeProfile& node : executable->profile()) {
     EXPECT_EQ(node.runs, 3);
     EXPECT_GE(node.wall_ns, 0);
   }
-  EXPECT_THAT(executable->profile_csv(), HasSubstr("node,path,stage,op,runs,wall_ns,bytes\n0,layers.0.store,attn/core,toy_store,3,"));
+  EXPECT_THAT(executable->profile_csv(),
+              HasSubstr("node,path,stage,op,runs,wall_ns,bytes\n0,layers.0.store,attn/core,toy_store,3,"));
 }
 
 }  // namespace
