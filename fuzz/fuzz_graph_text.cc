@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace deepinfer;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const graph::OpRegistry& ops = graph::testing::toy_registry();
-  const graph::TextLimits limits{.max_bytes = 1 << 20, .max_defs = 4096, .max_list = 4096, .max_constant_bytes = 1 << 16};
+  const graph::TextLimits limits{
+      .max_bytes = 1 << 20, .max_defs = 4096, .max_list = 4096, .max_constant_bytes = 1 << 16};
   const auto graph = graph::parse_text(text, ops, "fuzz", limits);
   if (!graph) return 0;
   const std::string printed = graph::to_text(*graph);

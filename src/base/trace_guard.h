@@ -1,7 +1,8 @@
 // Marks a thread as "recording a graph", so that the lower layers can refuse what would tie a trace to the machine.
 //
 // A trace must depend on its arguments only (graph.md 3.2): reading the environment, the clock, a random source, a file
-// or a device capability calls `refuse_in_trace` first. The tracer installs the guard; nothing happens on other threads.
+// or a device capability calls `refuse_in_trace` first. The tracer installs the guard; nothing happens on other
+// threads.
 #pragma once
 
 #include <string_view>
