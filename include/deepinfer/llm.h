@@ -50,7 +50,7 @@ class LLM {
 
   /// Completions in the order of prompts and choices. Without a seed every prompt gets its own. A failure of one
   /// request is in its Completion. Errors: as add_request, naming the prompt; nothing runs then.
-  Result<std::vector<Completion>> generate(std::span<const std::vector<std::int32_t>> prompts,
+  Result<std::vector<Completion>> generate(const std::vector<std::vector<std::int32_t>>& prompts,
                                            const SamplingParams& params);
   /// The same for one prompt, with a callback a token on the calling thread.
   Result<std::vector<Completion>> stream(std::span<const std::int32_t> prompt, const SamplingParams& params,

@@ -65,7 +65,7 @@ Result<std::vector<Completion>> LLM::run(std::span<const std::vector<std::int32_
   return out;
 }
 
-Result<std::vector<Completion>> LLM::generate(std::span<const std::vector<std::int32_t>> prompts,
+Result<std::vector<Completion>> LLM::generate(const std::vector<std::vector<std::int32_t>>& prompts,
                                               const SamplingParams& params) {
   return run(prompts, params, {});
 }

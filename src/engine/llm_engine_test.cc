@@ -2,7 +2,9 @@
 #include "deepinfer/engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -171,6 +173,66 @@ TEST(Invariance, CompanionsAndOrderDoNotMatter) {
   for (std::size_t i = 0; i < prompts.size(); ++i) expect_same(together[i], alone[i], std::to_string(i));
   const auto reversed = *llm.generate(std::vector<Ids>(prompts.rbegin(), prompts.rend()), seeded(32));
   for (std::size_t i = 0; i < prompts.size(); ++i) expect_same(reversed[prompts.size() - 1 - i], alone[i], "reversed");
+}
+
+// The rules that look at the history must see the same history with and without drafts.
+TEST(Invariance, HistoryRulesWithDrafts) {
+  SamplingParams params = seeded();
+  params.repetition_penalty = 1.3;
+  params.frequency_penalty = 0.4;
+  params.presence_penalty = 0.2;
+  params.min_p = 0.02;
+  params.top_k = 50;
+  params.logit_bias = {{223, 2.0}};
+  params.bad_words = {"the"};
+  params.min_tokens = 10;
+  params.end_tokens = EndTokens::kStop;
+  for (const Draw draw : {Draw::kGumbel, Draw::kCdf}) {
+    params.draw = draw;
+    LLM with = make_llm(tiny());
+    EngineArgs off = tiny();
+    off.num_drafts = 0;
+    LLM without = make_llm(off);
+    expect_same(one(with, prompt_of("story"), params), one(without, prompt_of("story"), params), "history rules");
+  }
+}
+
+// 1,400 tokens against an exact tail of 64 + 63 * 2 = 190: most prompt rows never run the decoder half.
+TEST(Invariance, ExactTailEqualsFull) {
+  const Ids prompt = prompt_of("retrieval-long");
+  ASSERT_GT(prompt.size(), 500U);
+  EngineArgs args = tiny();
+  args.max_model_len = 2048;
+  args.settings = {{"prefill_tail", "full"}};
+  LLM full = make_llm(args);
+  const Completion expected = one(full, prompt, seeded(24));
+  args.settings = {{"prefill_tail", "exact"}};
+  for (const std::int64_t chunk : {0, 61, 512}) {
+    args.prefill_chunk = chunk;
+    args.num_drafts = chunk == 61 ? 0 : 5;
+    LLM exact = make_llm(args);
+    expect_same(one(exact, prompt, seeded(24)), expected, "chunk " + std::to_string(chunk));
+  }
+}
+
+// Random weights: drafts are nearly always wrong, which is the other end of acceptance.
+TEST(Invariance, RandomCheckpoint) {
+  EngineArgs args = tiny();
+  args.model = std::string(DEEPINFER_SOURCE_DIR) + "/tests/golden/model/micro/checkpoint";
+  args.max_model_len = 256;
+  args.spec_length = SpecLength::kFixed;
+  args.control_tokens = ControlTokens::kAllow;
+  auto with = LLM::create(args);
+  ASSERT_TRUE(with) << with.error().to_string();
+  args.num_drafts = 0;
+  args.prefill_chunk = 5;
+  auto without = LLM::create(args);
+  ASSERT_TRUE(without) << without.error().to_string();
+  Ids prompt;
+  for (std::int32_t i = 0; i < 40; ++i) prompt.push_back((i * 37 + 11) % 400);
+  expect_same(one(**with, prompt, greedy(100)), one(**without, prompt, greedy(100)), "greedy");
+  expect_same(one(**with, prompt, seeded(100)), one(**without, prompt, seeded(100)), "seeded");
+  EXPECT_GT((*with)->engine().spec_stats().verified[4], 10);
 }
 
 // Proposes a known continuation with one wrong token, so that exactly `accept` drafts are accepted.
@@ -379,6 +441,63 @@ TEST(Requests, ErrorsNameTheThing) {
   EXPECT_EQ(outputs[0].finish_reason, FinishReason::kAborted);
   EXPECT_EQ(outputs[0].token_id, -1);
   EXPECT_FALSE(engine.has_unfinished_requests());
+}
+
+TEST(Requests, OneFailureLeavesCompanionsAlone) {
+  EngineArgs args = tiny();
+  args.max_num_seqs = 2;
+  LLM llm = make_llm(args);
+  const Ids prompt = prompt_of("story");
+  const Completion expected = one(llm, prompt, seeded(20));
+  SamplingParams impossible = greedy();
+  impossible.allowed_token_ids = {1};
+  impossible.min_tokens = 1;
+  LLMEngine& engine = llm.engine();
+  ASSERT_TRUE(engine.add_request("good", prompt, seeded(20)));
+  ASSERT_TRUE(engine.add_request("bad", prompt, impossible));
+  std::map<std::string, Ids> tokens;
+  std::map<std::string, RequestOutput> last;
+  while (engine.has_unfinished_requests()) {
+    for (const RequestOutput& output : engine.step()) {
+      EXPECT_FALSE(last.contains(output.request_id)) << "an output after the last one";
+      if (output.token_id >= 0) tokens[output.request_id].push_back(output.token_id);
+      if (output.finished) last[output.request_id] = output;
+    }
+  }
+  EXPECT_EQ(last.at("bad").finish_reason, FinishReason::kError);
+  EXPECT_THAT(last.at("bad").error->message, HasSubstr("grammar_no_token"));
+  EXPECT_EQ(tokens["good"], expected.token_ids);
+}
+
+// Requests come and go from other threads while one thread steps; every one ends exactly once.
+TEST(Requests, AddedAndAbortedFromOtherThreads) {
+  EngineArgs args = tiny();
+  args.max_num_seqs = 4;
+  LLM llm = make_llm(args);
+  LLMEngine& engine = llm.engine();
+  const Ids prompt = prompt_of("greeting");
+  constexpr int kEach = 10;
+  std::vector<std::thread> clients;
+  std::atomic<int> left{3};
+  for (int t = 0; t < 3; ++t) {
+    clients.emplace_back([&, t] {
+      for (int i = 0; i < kEach; ++i) {
+        const std::string id = std::to_string(t) + "/" + std::to_string(i);
+        EXPECT_TRUE(engine.add_request(id, prompt, greedy(12)));
+        if (i % 3 == 0) engine.abort_request(id);
+      }
+      --left;
+      engine.wake();
+    });
+  }
+  std::map<std::string, int> ends;
+  while (left > 0 || engine.has_unfinished_requests()) {
+    engine.wait_for_work(std::chrono::milliseconds(100));
+    for (const RequestOutput& output : engine.step()) ends[output.request_id] += output.finished;
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(ends.size(), 3U * kEach);
+  for (const auto& [id, count] : ends) EXPECT_EQ(count, 1) << id;
 }
 
 TEST(Requests, ContextLimitEndsWithLength) {
