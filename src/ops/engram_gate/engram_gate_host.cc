@@ -9,35 +9,6 @@
 namespace deepinfer::ops {
 namespace {
 
-/// One stream of one token; the buffers hold hidden floats each.
-struct StreamGate {
-  const BF16* h;
-  const BF16* key;
-  const BF16* wq;
-  const BF16* wk;
-  std::int64_t hidden;
-  float* h_row;
-  float* key_row;
-
-  float gate(const isa::Kernels& isa, float eps, float clamp) const {
-    for (std::int64_t d = 0; d < hidden; ++d) {
-      h_row[d] = to_float(h[d]);
-      key_row[d] = to_float(key[d]);
-    }
-    const auto rstd = [&](const float* row) {
-      float sum = 0;
-      isa.rows_f32_bf16map(row, row, hidden, 1, hidden, &sum);
-      return 1.0F / std::sqrt(sum / static_cast<float>(hidden) + eps);
-    };
-    const float scale = rstd(h_row) * rstd(key_row);
-    for (std::int64_t d = 0; d < hidden; ++d) h_row[d] *= to_float(wq[d]) * to_float(wk[d]);
-    float dot = 0;
-    isa.rows_f32_bf16map(h_row, key_row, hidden, 1, hidden, &dot);
-    dot = (dot * scale) * static_cast<float>(1.0 / std::sqrt(static_cast<double>(hidden)));
-    return numeric::sigmoid_f64(std::copysign(std::sqrt(std::max(std::abs(dot), clamp)), dot));
-  }
-};
-
 /// Row = one stream of one token; buffer holds 2 * hidden floats.
 void apply_row(const graph::OpCall& call, std::int64_t row, float* buffer) {
   const Shape& shape = call.in[0].type.shape;
@@ -61,6 +32,24 @@ void apply_row(const graph::OpCall& call, std::int64_t row, float* buffer) {
 }
 
 }  // namespace
+
+float StreamGate::gate(const isa::Kernels& isa, float eps, float clamp) const {
+  for (std::int64_t d = 0; d < hidden; ++d) {
+    h_row[d] = to_float(h[d]);
+    key_row[d] = to_float(key[d]);
+  }
+  const auto rstd = [&](const float* row) {
+    float sum = 0;
+    isa.rows_f32_bf16map(row, row, hidden, 1, hidden, &sum);
+    return 1.0F / std::sqrt(sum / static_cast<float>(hidden) + eps);
+  };
+  const float scale = rstd(h_row) * rstd(key_row);
+  for (std::int64_t d = 0; d < hidden; ++d) h_row[d] *= to_float(wq[d]) * to_float(wk[d]);
+  float dot = 0;
+  isa.rows_f32_bf16map(h_row, key_row, hidden, 1, hidden, &dot);
+  dot = (dot * scale) * static_cast<float>(1.0 / std::sqrt(static_cast<double>(hidden)));
+  return numeric::sigmoid_f64(std::copysign(std::sqrt(std::max(std::abs(dot), clamp)), dot));
+}
 
 void engram_gate_host(const graph::OpCall& call) {
   const Shape& shape = call.in[0].type.shape;

@@ -21,6 +21,8 @@ struct Sizes {
   std::int64_t hidden;
   std::int64_t rows;  // (2 + S) S
 
+  Sizes(const ConstTensorRef& x, const ConstTensorRef& fn)
+      : tokens(x.type.shape[0]), streams(x.type.shape[1]), hidden(x.type.shape[2]), rows(fn.type.shape[0]) {}
   std::int64_t chunks() const { return numeric::hc_num_chunks(hidden); }
   std::int64_t results() const { return rows + 1; }  // the dots and the sum of squares
   std::int64_t buffer() const { return (1 + std::min(kTokenTile, tokens)) * streams * kHcChunk; }
@@ -34,10 +36,17 @@ void gather_chunk(const BF16* token, const Sizes& z, std::int64_t first, std::in
   }
 }
 
+/// The operands of the dots.
+struct Dots {
+  const isa::Kernels& isa;
+  const BF16* x;
+  const float* fn;
+};
+
 /// One chunk of every dot and of the sum of squares: partial[t, rows + 1]. A fn chunk is read once per token tile, and
 /// V16 is symmetric in its operands, so the token rows take the place of the weight rows.
-void chunk_dots(const graph::OpCall& call, const Sizes& z, std::int64_t chunk, float* buffer, float* partial) {
-  const isa::Kernels& isa = *call.ctx.isa;
+void chunk_dots(const Dots& in, const Sizes& z, std::int64_t chunk, float* buffer, float* partial) {
+  const isa::Kernels& isa = in.isa;
   const std::int64_t first = chunk * kHcChunk;
   const std::int64_t width = numeric::hc_chunk_width(z.hidden, chunk);
   const std::int64_t n = z.streams * width;
@@ -48,12 +57,12 @@ void chunk_dots(const graph::OpCall& call, const Sizes& z, std::int64_t chunk, f
     const std::int64_t count = std::min(kTokenTile, z.tokens - begin);
     float* out = partial + begin * z.results();
     for (std::int64_t t = 0; t < count; ++t) {
-      gather_chunk(call.in[0].as<BF16>() + (begin + t) * z.streams * z.hidden, z, first, width, x + t * n);
+      gather_chunk(in.x + (begin + t) * z.streams * z.hidden, z, first, width, x + t * n);
       isa.rows_f32(x + t * n, x + t * n, n, 1, n, out + t * z.results() + z.rows);
     }
     for (std::int64_t r = 0; r < z.rows; ++r) {
       for (std::int64_t s = 0; s < z.streams; ++s) {
-        std::copy_n(call.in[1].as<float>() + (r * z.streams + s) * z.hidden + first, width, fn_row + s * width);
+        std::copy_n(in.fn + (r * z.streams + s) * z.hidden + first, width, fn_row + s * width);
       }
       isa.rows_f32(fn_row, x, n, count, n, dots.data());
       for (std::int64_t t = 0; t < count; ++t) out[t * z.results() + r] = dots[static_cast<std::size_t>(t)];
@@ -96,19 +105,23 @@ void sinkhorn(float* c, std::int64_t n, std::int64_t iters, float eps) {
   }
 }
 
-/// Adds the chunks of token t in ascending order and splits the result into its three coefficients.
-void finish_token(const graph::OpCall& call, const Sizes& z, const float* partial, std::int64_t t) {
-  const std::int64_t n = z.streams;
+/// Adds the chunks of token t in ascending order and applies the norm: m[rows].
+void add_chunks(const Sizes& z, float norm_eps, const float* partial, std::int64_t t, float* m) {
   const auto sum = [&](std::int64_t r) {
     float acc = 0;
     for (std::int64_t c = 0; c < z.chunks(); ++c) acc += partial[(c * z.tokens + t) * z.results() + r];
     return acc;
   };
-  const auto norm_eps = static_cast<float>(call.attrs.real("norm_eps"));
-  const float r = 1.0F / std::sqrt(sum(z.rows) / static_cast<float>(n * z.hidden) + norm_eps);
+  const float r = 1.0F / std::sqrt(sum(z.rows) / static_cast<float>(z.streams * z.hidden) + norm_eps);
+  for (std::int64_t row = 0; row < z.rows; ++row) m[row] = sum(row) * r;
+}
+
+/// Splits the projections of token t into its three coefficients.
+void finish_token(const graph::OpCall& call, const Sizes& z, const float* m, std::int64_t t) {
+  const std::int64_t n = z.streams;
   const float* scale = call.in[2].as<float>();
   const float* base = call.in[3].as<float>();
-  const auto logit = [&](std::int64_t row, int part) { return (sum(row) * r) * scale[part] + base[row]; };
+  const auto logit = [&](std::int64_t row, int part) { return m[row] * scale[part] + base[row]; };
   const auto eps = static_cast<float>(call.attrs.real("eps"));
   for (std::int64_t j = 0; j < n; ++j) {
     call.out[0].as<float>()[t * n + j] = numeric::sigmoid_f64(logit(j, 0)) + eps;
@@ -121,18 +134,30 @@ void finish_token(const graph::OpCall& call, const Sizes& z, const float* partia
 
 }  // namespace
 
-void hc_mixes_host(const graph::OpCall& call) {
-  const Shape& shape = call.in[0].type.shape;
-  const Sizes z{shape[0], shape[1], shape[2], call.in[1].type.shape[0]};
-  float* partial = call.ctx.scratch->take<float>(z.chunks() * z.tokens * z.results());
-  float* buffers = call.ctx.scratch->take<float>(num_pieces(call.ctx) * z.buffer());
-  for_pieces(call.ctx, z.chunks(), [&](std::int64_t piece, std::int64_t begin, std::int64_t end) {
+void hc_projections(const ConstTensorRef& streams, const ConstTensorRef& fn, double norm_eps,
+                    const graph::KernelContext& ctx, float* m) {
+  const Sizes z(streams, fn);
+  const Dots dots{*ctx.isa, streams.as<BF16>(), fn.as<float>()};
+  float* partial = ctx.scratch->take<float>(z.chunks() * z.tokens * z.results());
+  float* buffers = ctx.scratch->take<float>(num_pieces(ctx) * z.buffer());
+  for_pieces(ctx, z.chunks(), [&](std::int64_t piece, std::int64_t begin, std::int64_t end) {
     for (std::int64_t c = begin; c < end; ++c) {
-      chunk_dots(call, z, c, buffers + piece * z.buffer(), partial + c * z.tokens * z.results());
+      chunk_dots(dots, z, c, buffers + piece * z.buffer(), partial + c * z.tokens * z.results());
     }
   });
+  ctx.pool->parallel_for(z.tokens, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t t = begin; t < end; ++t) {
+      add_chunks(z, static_cast<float>(norm_eps), partial, t, m + t * z.rows);
+    }
+  });
+}
+
+void hc_mixes_host(const graph::OpCall& call) {
+  const Sizes z(call.in[0], call.in[1]);
+  float* m = call.ctx.scratch->take<float>(z.tokens * z.rows);
+  hc_projections(call.in[0], call.in[1], call.attrs.real("norm_eps"), call.ctx, m);
   call.ctx.pool->parallel_for(z.tokens, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t t = begin; t < end; ++t) finish_token(call, z, partial, t);
+    for (std::int64_t t = begin; t < end; ++t) finish_token(call, z, m + t * z.rows, t);
   });
 }
 

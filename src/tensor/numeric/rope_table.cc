@@ -68,8 +68,10 @@ std::vector<float> rope_frequencies(const RopeSpec& spec) {
   return frequencies;
 }
 
+float rope_angle(std::int64_t position, float frequency) { return static_cast<float>(position) * frequency; }
+
 CosSin rope_cos_sin(std::int64_t position, float frequency) {
-  const auto angle = static_cast<double>(static_cast<float>(position) * frequency);
+  const auto angle = static_cast<double>(rope_angle(position, frequency));
   return {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
 }
 

@@ -22,11 +22,14 @@ struct RopeSpec {
 /// dim / 2 frequencies.
 std::vector<float> rope_frequencies(const RopeSpec& spec);
 
+/// Angle fp32(position) * frequency, rounded to fp32.
+float rope_angle(std::int64_t position, float frequency);
+
 struct CosSin {
   float cos;
   float sin;
 };
-/// Angle fp32(position) * frequency rounded to fp32; cos and sin of it in double, rounded once.
+/// cos and sin of rope_angle in double, rounded once.
 CosSin rope_cos_sin(std::int64_t position, float frequency);
 /// cos[i], sin[i] of one position for every frequency.
 void rope_row(std::span<const float> frequencies, std::int64_t position, float* cos, float* sin);
