@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "engine/window_range.h"
 #include "ops/engram_fetch/engram_fetch.h"
 #include "tensor/numeric/rope_table.h"
 
@@ -230,7 +231,7 @@ class PrefillBuilder {
 
   // First position whose ring record the span's queries may need.
   std::int64_t history_begin(const Span& span) const {
-    return std::min(span.begin, std::max({std::int64_t{0}, span.floor, span.begin - config_.sliding_window + 1}));
+    return std::min(span.begin, window_range(span.begin, config_.sliding_window, span.floor).begin);
   }
 
   std::int64_t window_history(const std::string& prefix, std::span<const Span> spans) {
@@ -271,8 +272,8 @@ class PrefillBuilder {
     for (std::size_t t = 0; t < rows.size(); ++t) {
       const auto s = static_cast<std::size_t>(rows[t].seq_idx);
       const std::int64_t p = rows[t].position;
-      const std::int64_t begin = std::max({std::int64_t{0}, buffer[s].floor, p - config_.sliding_window + 1});
-      count[t] = i32(p - begin + 1);
+      const auto [begin, end] = window_range(p, config_.sliding_window, buffer[s].floor);
+      count[t] = i32(end - begin);
       for (std::int64_t i = 0; i < entries; ++i) {
         const std::int64_t q = std::min(begin + i, p);  // entries past the count repeat the token's own row
         index[t * static_cast<std::size_t>(entries) + static_cast<std::size_t>(i)] =
@@ -437,10 +438,10 @@ class DecodeBuilder {
     auto positions = step_.inputs.s32("swa_rd_pos", {count, span});
     for (std::size_t t = 0; t < rows_.size(); ++t) {
       const std::int64_t p = rows_[t].position;
-      const std::int64_t begin = std::max<std::int64_t>(0, p - span + 1);
+      const auto [begin, end] = window_range(p, span);
       store_slot[t] = slot(t);
       store_pos[t] = ring_pos(t, p, ring);
-      visible[t] = i32(p - begin + 1);
+      visible[t] = i32(end - begin);
       // The list has its holes at the end, or in front of the rows (attention_list = reference).
       const std::int64_t lead = step_.shape.holes_front ? span - visible[t] : 0;
       for (std::int64_t i = 0; i < span; ++i) {
