@@ -54,27 +54,27 @@ enum class ControlTokens : std::uint8_t {
 enum class SumSmallerProbs : std::uint8_t { kOff, kOn };
 
 struct EngineArgs {
-  std::string model;                  ///< checkpoint folder with config.json, weights and tokenizer.json
-  int num_threads = 0;                ///< 0 = one per usable core
-  std::string cpu_isa;                ///< "" = fastest; scalar, avx2, avx512, neon
+  std::string model;    ///< checkpoint folder with config.json, weights and tokenizer.json
+  int num_threads = 0;  ///< 0 = one per usable core
+  std::string cpu_isa;  ///< "" = fastest; scalar, avx2, avx512, neon
   GraphMode graph_mode = GraphMode::kGraph;
   /// Mode switches of numerics.md 11 by name: index_scores, prefill_tail, draw, spec_accept, logprob_mode, ...
   std::vector<std::pair<std::string, std::string>> settings;
 
-  std::int64_t max_model_len = 0;     ///< tokens of prompt and completion; 0 = 4,096 or the checkpoint's context if less
-  std::int64_t max_num_seqs = 1;      ///< sequences that run at the same time; more wait
-  std::int64_t prefill_chunk = 512;   ///< prompt tokens a step; 0 = the whole prompt. Never changes results
-  std::int64_t num_drafts = 5;        ///< drafts a step, 0 = none; capped by the draft model's block
+  std::int64_t max_model_len = 0;    ///< tokens of prompt and completion; 0 = 4,096 or the checkpoint's context if less
+  std::int64_t max_num_seqs = 1;     ///< sequences that run at the same time; more wait
+  std::int64_t prefill_chunk = 512;  ///< prompt tokens a step; 0 = the whole prompt. Never changes results
+  std::int64_t num_drafts = 5;       ///< drafts a step, 0 … 64; the draft model proposes at most its block
   SpecLength spec_length = SpecLength::kThreshold;
-  double spec_threshold = 0.5;                   ///< (0, 1]
+  double spec_threshold = 0.5;                      ///< (0, 1]
   std::vector<double> confidence_temperature{1.0};  ///< one value or one a draft position, each > 0
-  std::int64_t batch_size_interval = 8;          ///< grid of captured batch sizes
+  std::int64_t batch_size_interval = 8;             ///< grid of captured batch sizes
 
   Draw draw = Draw::kGumbel;
   SpecAccept spec_accept = SpecAccept::kCoupled;
   LogprobMode logprob_mode = LogprobMode::kRaw;
   ControlTokens control_tokens = ControlTokens::kBan;
-  std::vector<std::int32_t> token_blacklist;     ///< ids that are never sampled
+  std::vector<std::int32_t> token_blacklist;  ///< ids that are never sampled
   SumSmallerProbs sum_smaller_probs = SumSmallerProbs::kOff;
 };
 

@@ -27,20 +27,20 @@ struct SpecStats {
   std::vector<std::int64_t> proposed;  ///< by draft position: asked for
   std::vector<std::int64_t> verified;  ///< kept by the length policy
   std::vector<std::int64_t> accepted;
-  std::int64_t decode_steps = 0;     ///< verifications, one a sequence and step
-  std::int64_t tokens = 0;           ///< emitted by them
-  double draft_s = 0;                ///< time of draft passes
-  double verify_s = 0;               ///< time of decode steps of the target
+  std::int64_t decode_steps = 0;  ///< verifications, one a sequence and step
+  std::int64_t tokens = 0;        ///< emitted by them
+  double draft_s = 0;             ///< time of draft passes
+  double verify_s = 0;            ///< time of decode steps of the target
   double mean_accepted_len() const { return decode_steps > 0 ? double(tokens) / double(decode_steps) : 0; }
   double mean_verified_len() const;  ///< drafts a verification
   double acceptance(std::size_t k) const { return verified[k] > 0 ? double(accepted[k]) / double(verified[k]) : 0; }
-  double confidence_error = 0;       ///< mean of predicted minus observed acceptance of verified drafts
+  double confidence_error = 0;  ///< mean of predicted minus observed acceptance of verified drafts
 };
 
 struct EngineInfo {
   std::int64_t vocab_size = 0;
   std::int64_t max_model_len = 0;
-  std::int64_t num_drafts = 0;       ///< after capping
+  std::int64_t num_drafts = 0;       ///< 0 when the checkpoint has no draft model
   std::int64_t workspace_bytes = 0;  ///< caches and arenas, without weights
   double load_s = 0;
   std::vector<std::string> non_default_modes;  ///< "key=value"
@@ -69,14 +69,14 @@ class LLMEngine {
   /// requests concerned (finish_reason kError) and nothing else.
   std::vector<RequestOutput> step();
 
-  bool has_unfinished_requests() const;                  ///< any thread
-  std::int64_t get_num_unfinished_requests() const;      ///< any thread
+  bool has_unfinished_requests() const;              ///< any thread
+  std::int64_t get_num_unfinished_requests() const;  ///< any thread
   /// Blocks until there is work, `timeout` is over or wake() is called.
   void wait_for_work(std::chrono::milliseconds timeout);
   void wake();
 
   EngineInfo info() const;
-  SpecStats spec_stats() const;                          ///< between steps
+  SpecStats spec_stats() const;  ///< between steps
   /// Token ids of a text. `special`: whether literals of added tokens become their ids.
   enum class Special : std::uint8_t { kText, kParse };
   Result<std::vector<std::int32_t>> tokenize(std::string_view text, Special special = Special::kText) const;

@@ -37,12 +37,12 @@ struct SamplingParams {
   double frequency_penalty = 0.0;   ///< -2 … 2, over the completion
   std::vector<std::pair<std::int32_t, double>> logit_bias;  ///< at most 1,024 entries of -100 … 100
 
-  std::int64_t max_tokens = 16;     ///< 1 … 393,216 (0 is allowed with prompt_logprobs: nothing is generated)
-  std::int64_t min_tokens = 0;      ///< end tokens are banned before; 0 … max_tokens
+  std::int64_t max_tokens = 16;           ///< 1 … 393,216 (0 is allowed with prompt_logprobs: nothing is generated)
+  std::int64_t min_tokens = 0;            ///< end tokens are banned before; 0 … max_tokens
   std::int64_t first_n_token_no_eos = 0;  ///< 1 bans end tokens for the first token; other values do nothing
   EndTokens end_tokens = EndTokens::kStop;
   std::vector<std::int32_t> stop_token_ids;  ///< end the sequence like the end-of-sentence token
-  std::vector<std::string> stop;    ///< at most 64 strings of 1 … 1,024 bytes
+  std::vector<std::string> stop;             ///< at most 64 strings of 1 … 1,024 bytes
   StopText stop_text = StopText::kExclude;
 
   std::vector<std::string> bad_words;           ///< never completed; each tokenised with and without a blank before it
@@ -51,8 +51,8 @@ struct SamplingParams {
   std::optional<std::int64_t> logprobs;  ///< log-probability of the token and of the best 0 … 1,000
   PromptLogprobs prompt_logprobs = PromptLogprobs::kOff;
 
-  std::optional<std::uint64_t> seed;  ///< none = drawn from the system for this request, and reported
-  std::int64_t num_choices = 1;       ///< 1 … 16 completions of one prompt (`n`)
+  std::optional<std::uint64_t> seed;           ///< none = drawn from the system for this request, and reported
+  std::int64_t num_choices = 1;                ///< 1 … 16 completions of one prompt (`n`)
   std::vector<std::int32_t> golden_token_ids;  ///< forced tokens by index, -1 = free
 
   // Overrides of the engine's defaults.
@@ -67,11 +67,11 @@ struct SamplingParams {
 Status validate(const SamplingParams& params);
 
 enum class FinishReason : std::uint8_t {
-  kNone,      ///< not finished
-  kStop,      ///< end token, stop token or stop string
-  kLength,    ///< max_tokens or the context is used up
-  kAborted,   ///< abort_request
-  kError,     ///< RequestOutput::error says why
+  kNone,     ///< not finished
+  kStop,     ///< end token, stop token or stop string
+  kLength,   ///< max_tokens or the context is used up
+  kAborted,  ///< abort_request
+  kError,    ///< RequestOutput::error says why
 };
 /// "stop", "length", "abort", "error"; "" for kNone.
 std::string_view finish_reason_name(FinishReason reason);
@@ -89,36 +89,36 @@ struct Usage {
 
 /// Seconds since the request was added, and what drafts did.
 struct Timings {
-  double queue_s = 0;    ///< waiting for a place
-  double prefill_s = 0;  ///< from then to the first token
-  double decode_s = 0;   ///< from the first token to the last
-  double tokens_per_s = 0;            ///< completion tokens after the first / decode_s
-  double mean_accepted_len = 0;       ///< tokens a decode step emitted; 1 without drafts, 0 before the first step
+  double queue_s = 0;            ///< waiting for a place
+  double prefill_s = 0;          ///< from then to the first token
+  double decode_s = 0;           ///< from the first token to the last
+  double tokens_per_s = 0;       ///< completion tokens after the first / decode_s
+  double mean_accepted_len = 0;  ///< tokens a decode step emitted; 1 without drafts, 0 before the first step
   std::int64_t decode_steps = 0;
   std::int64_t drafts_verified = 0;
-  std::int64_t drafts_accepted = 0;   ///< of emitted tokens
+  std::int64_t drafts_accepted = 0;  ///< of emitted tokens
 };
 
 /// One emitted token; also sent without a token (token_id -1) when a request ends without one.
 struct RequestOutput {
   std::string request_id;
   std::int64_t choice = 0;
-  std::int64_t index = -1;         ///< of the token in the completion
+  std::int64_t index = -1;  ///< of the token in the completion
   std::int32_t token_id = -1;
-  std::string text;                ///< text that became certain; the end token that stops a sequence has none
-  std::optional<float> logprob;    ///< if asked for
-  std::vector<TokenLogprob> top_logprobs;  ///< value descending, id ascending; holds the token itself as well
+  std::string text;                         ///< text that became certain; the end token that stops a sequence has none
+  std::optional<float> logprob;             ///< if asked for
+  std::vector<TokenLogprob> top_logprobs;   ///< value descending, id ascending; holds the token itself as well
   std::optional<double> sum_smaller_probs;  ///< after all rules, the token included (EngineArgs::sum_smaller_probs)
   /// With the first output of choice 0, if asked for: entry i is that of prompt token i + 1.
   std::vector<float> prompt_logprobs;
-  std::uint64_t seed = 0;          ///< the seed in use
+  std::uint64_t seed = 0;  ///< the seed in use
 
-  bool finished = false;           ///< this choice's last output
+  bool finished = false;  ///< this choice's last output
   FinishReason finish_reason = FinishReason::kNone;
-  std::string stop_reason;         ///< the stop string, or the id of a stop token in decimal; else empty
-  std::optional<Error> error;      ///< with kError
+  std::string stop_reason;     ///< the stop string, or the id of a stop token in decimal; else empty
+  std::optional<Error> error;  ///< with kError
   Usage usage;
-  Timings timings;                 ///< complete with the last output
+  Timings timings;  ///< complete with the last output
 };
 
 }  // namespace deepinfer

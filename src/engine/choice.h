@@ -27,7 +27,7 @@ struct RequestInfo {
   std::string id;
   std::vector<std::int32_t> prompt;
   std::uint64_t seed = 0;
-  std::int64_t limit = 0;         ///< completion tokens: max_tokens or what the context leaves
+  std::int64_t limit = 0;  ///< completion tokens: max_tokens or what the context leaves
   std::int64_t num_drafts = 0;
   LengthPolicy policy;
   SumSmallerProbs sum_smaller = SumSmallerProbs::kOff;
@@ -52,7 +52,7 @@ class Choice {
   std::int64_t num_left() const { return info_->limit - num_generated(); }
   bool wants_prompt_logprobs() const;
 
-  void start();                      ///< kWaiting -> kPrefill
+  void start();  ///< kWaiting -> kPrefill
   /// Log-probabilities of prompt tokens `first` + 1 ... from rows of positions `first` ...; a row is vocab wide.
   Status score_prompt(std::int64_t first, std::span<const float> rows, std::size_t vocab);
   /// Emits a decided token; afterwards the phase is kDecode or kFinished.

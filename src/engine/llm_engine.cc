@@ -1,5 +1,3 @@
-#include "deepinfer/engine.h"
-
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "deepinfer/engine.h"
 #include "engine/choice.h"
 #include "engine/load.h"
 
@@ -36,7 +35,8 @@ std::uint64_t system_seed() {
 std::vector<std::int32_t> static_bans(const EngineArgs& args, const tokenizer::Tokenizer& tokenizer,
                                       const checkpoint::ModelConfig& config) {
   std::set<std::int32_t> out(args.token_blacklist.begin(), args.token_blacklist.end());
-  for (std::int64_t id = tokenizer.vocab_size(); id < config.vocab_size; ++id) out.insert(static_cast<std::int32_t>(id));
+  for (std::int64_t id = tokenizer.vocab_size(); id < config.vocab_size; ++id)
+    out.insert(static_cast<std::int32_t>(id));
   if (args.control_tokens == ControlTokens::kBan) {
     static constexpr std::string_view kAnswerMarkers[] = {"<think>", "</think>", "｜DSML｜"};
     for (const tokenizer::AddedToken& token : tokenizer.added_tokens()) {
@@ -97,7 +97,9 @@ struct LLMEngine::Impl {
   void append_anchor(Choice& choice);
   void fail_all(const Error& error, std::vector<RequestOutput>& out);
   void remove_finished();
-  std::span<const float> row(std::span<const float> rows, std::size_t i) const { return rows.subspan(i * vocab, vocab); }
+  std::span<const float> row(std::span<const float> rows, std::size_t i) const {
+    return rows.subspan(i * vocab, vocab);
+  }
 
   EngineArgs args;
   engine::LoadedModel loaded;
@@ -219,8 +221,8 @@ void LLMEngine::Impl::admit(std::vector<RequestOutput>& out) {
       for (const std::int32_t token : choice->info().prompt) loaded.runner->append_token(choice->sequence, token);
       const std::int64_t prompt = choice->num_prompt();
       choice->sequence.tail_start = choice->wants_prompt_logprobs() ? 0 : loaded.runner->tail_start(prompt);
-      const auto reserved = loaded.runner->reserve(
-          choice->sequence, prompt + choice->info().limit + choice->info().num_drafts);
+      const auto reserved =
+          loaded.runner->reserve(choice->sequence, prompt + choice->info().limit + choice->info().num_drafts);
       if (!reserved) choice->fail(reserved.error(), out);
     } else {
       choice->fail(sequence.error(), out);
@@ -245,7 +247,8 @@ void LLMEngine::Impl::prefill(std::vector<RequestOutput>& out) {
                                           : engine::LogitRows::kNone;
   const Tensor logits = loaded.runner->prefill(std::array{engine::PrefillItem{&choice.sequence, count, wanted}});
   choice.sequence.length += count;
-  const std::span<const float> rows = wanted == engine::LogitRows::kNone ? std::span<const float>() : logits.span<float>();
+  const std::span<const float> rows =
+      wanted == engine::LogitRows::kNone ? std::span<const float>() : logits.span<float>();
   if (score) {
     if (auto scored = choice.score_prompt(first, rows, vocab); !scored) return choice.fail(scored.error(), out);
   }
@@ -271,8 +274,8 @@ std::vector<engine::Proposal> LLMEngine::Impl::propose(std::span<Choice* const> 
     const std::int64_t count = std::min(choice.info().num_drafts, choice.num_left() - 1);
     if (count <= 0) continue;
     owner.push_back(i);
-    requests.push_back({&choice.sequence, choice.sequence.tokens.back(), &choice.sampler(), count,
-                        &choice.info().policy});
+    requests.push_back(
+        {&choice.sequence, choice.sequence.tokens.back(), &choice.sampler(), count, &choice.info().policy});
   }
   std::vector<engine::Proposal> out(choices.size());
   if (requests.empty()) return out;

@@ -1,16 +1,15 @@
 // The engine on tiny-chat: goldens, and one text per request whatever the drafts, chunks, threads, modes, companions.
-#include "deepinfer/engine.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/io.h"
 #include "base/json.h"
+#include "deepinfer/engine.h"
 #include "deepinfer/llm.h"
 #include "engine/load.h"
 #include "tokenizer/fold_map.h"
@@ -54,9 +53,7 @@ LLM make_llm(const EngineArgs& args, std::unique_ptr<engine::Drafter> drafter = 
   return LLM(std::move(*made));
 }
 
-base::Json golden(const std::string& name) {
-  return *base::parse_json(*base::read_file(kGolden + name + ".json"));
-}
+base::Json golden(const std::string& name) { return *base::parse_json(*base::read_file(kGolden + name + ".json")); }
 Ids ids_of(const base::Json& list) {
   Ids out;
   for (const base::Json& id : list.items()) out.push_back(static_cast<std::int32_t>(*id.as_int()));
@@ -116,11 +113,11 @@ TEST_P(GoldenContinuation, GreedyTokens) {
   if (step < tokens.size()) {
     EXPECT_TRUE(expected.find("steps")->items()[step].find("below_noise_floor")->boolean()) << "step " << step;
   }
-  std::printf("%s: %zu of %zu tokens (answer: %zu), mean accepted length %.2f\n", GetParam(), step, tokens.size(), answer,
-              found.timings.mean_accepted_len);
-  EXPECT_GE(step, 8U);
+  EXPECT_GE(step, answer - 1) << "the golden answer itself has wide margins";
+  RecordProperty("mean_accepted_len", std::to_string(found.timings.mean_accepted_len));
 }
-INSTANTIATE_TEST_SUITE_P(Tiny, GoldenContinuation, ::testing::Values("greeting", "story", "json", "arithmetic-thinking"));
+INSTANTIATE_TEST_SUITE_P(Tiny, GoldenContinuation,
+                         ::testing::Values("greeting", "story", "json", "arithmetic-thinking"));
 
 struct Variant {
   const char* name;
@@ -137,7 +134,8 @@ const Variant kVariants[] = {
     {"whole prompt", [](EngineArgs& a) { a.prefill_chunk = 0; }},
     {"two threads", [](EngineArgs& a) { a.num_threads = 2; }},
     {"eager", [](EngineArgs& a) { a.graph_mode = GraphMode::kEager; }},
-    {"eager, no drafts, scalar", [](EngineArgs& a) {
+    {"eager, no drafts, scalar",
+     [](EngineArgs& a) {
        a.graph_mode = GraphMode::kEager;
        a.num_drafts = 0;
        a.cpu_isa = "scalar";
@@ -232,13 +230,14 @@ TEST(Invariance, RandomCheckpoint) {
   for (std::int32_t i = 0; i < 40; ++i) prompt.push_back((i * 37 + 11) % 400);
   expect_same(one(**with, prompt, greedy(100)), one(**without, prompt, greedy(100)), "greedy");
   expect_same(one(**with, prompt, seeded(100)), one(**without, prompt, seeded(100)), "seeded");
-  EXPECT_GT((*with)->engine().spec_stats().verified[4], 10);
+  EXPECT_GT((*with)->engine().spec_stats().verified.at(0), 30);
 }
 
 // Proposes a known continuation with one wrong token, so that exactly `accept` drafts are accepted.
 class ForcedDrafter final : public engine::Drafter {
  public:
-  ForcedDrafter(Ids known, std::int64_t accept, std::int64_t vocab) : known_(std::move(known)), accept_(accept), vocab_(vocab) {}
+  ForcedDrafter(Ids known, std::int64_t accept, std::int64_t vocab)
+      : known_(std::move(known)), accept_(accept), vocab_(vocab) {}
   std::vector<engine::Proposal> draft(std::span<const engine::DraftRequest> requests) override {
     std::vector<engine::Proposal> out;
     for (const auto& request : requests) {
@@ -260,29 +259,32 @@ class ForcedDrafter final : public engine::Drafter {
 };
 
 // Every acceptance count at every phase of groups and rings: the prompt's length shifts the phase, and the run crosses
-// the ring of 64 + 6 rows. The best 1,000 log-probabilities of every row are compared bit for bit.
+// the ring of 64 + 9 rows. The best 1,000 log-probabilities of every row are compared bit for bit.
 TEST(Speculation, ForcedAcceptanceLeavesTheSameLogits) {
   const Ids prompt = prompt_of("json");
-  SamplingParams params = greedy(40);
+  SamplingParams params = greedy(70);
   params.end_tokens = EndTokens::kIgnore;
   params.logprobs = 1000;
-  for (std::size_t cut = 0; cut < 2; ++cut) {
+  EngineArgs deep = tiny();
+  deep.num_drafts = 8;
+  for (std::size_t cut = 0; cut < 4; ++cut) {
     const Ids start(prompt.begin(), prompt.end() - static_cast<std::ptrdiff_t>(cut));
     EngineArgs plain = tiny();
     plain.num_drafts = 0;
     LLM reference = make_llm(plain);
     const Completion expected = one(reference, start, params);
-    for (std::int64_t accept = 0; accept <= 5; ++accept) {
-      LLM llm = make_llm(tiny(), std::make_unique<ForcedDrafter>(expected.token_ids, accept, 2048));
+    for (std::int64_t accept = 0; accept <= 8; ++accept) {
+      LLM llm = make_llm(deep, std::make_unique<ForcedDrafter>(expected.token_ids, accept, 2048));
       const Completion found = one(llm, start, params);
       expect_same(found, expected, "accept " + std::to_string(accept));
       ASSERT_EQ(found.top_logprobs.size(), expected.top_logprobs.size());
       for (std::size_t i = 0; i < found.top_logprobs.size(); ++i) {
-        ASSERT_TRUE(std::ranges::equal(found.top_logprobs[i], expected.top_logprobs[i], [](const auto& a, const auto& b) {
-          return a.token_id == b.token_id && a.logprob == b.logprob;
-        })) << "accept " << accept << " token " << i;
+        ASSERT_TRUE(std::ranges::equal(
+            found.top_logprobs[i], expected.top_logprobs[i],
+            [](const auto& a, const auto& b) { return a.token_id == b.token_id && a.logprob == b.logprob; }))
+            << "accept " << accept << " token " << i;
       }
-      EXPECT_NEAR(found.timings.mean_accepted_len, static_cast<double>(accept + 1), 0.6);
+      EXPECT_NEAR(found.timings.mean_accepted_len, static_cast<double>(accept + 1), 1.0);
     }
   }
 }

@@ -96,10 +96,10 @@ Result<std::unique_ptr<ModelRunner>> make_runner(std::shared_ptr<const v41::Mode
   options.cpu_isa = args.cpu_isa;
   DI_ASSIGN(options.modes, numeric_modes(args));
   options.graph_mode = args.graph_mode == deepinfer::GraphMode::kEager ? GraphMode::kEager : GraphMode::kGraph;
-  options.max_model_len = args.max_model_len > 0 ? args.max_model_len
-                                                 : std::min(kDefaultModelLen, config.max_position_embeddings);
+  options.max_model_len =
+      args.max_model_len > 0 ? args.max_model_len : std::min(kDefaultModelLen, config.max_position_embeddings);
   options.max_num_seqs = args.max_num_seqs;
-  options.num_drafts = std::min(args.num_drafts, config.dspark_block_size);
+  options.num_drafts = args.num_drafts;
   options.batch_size_interval = args.batch_size_interval;
   return ModelRunner::create(std::move(model), options);
 }

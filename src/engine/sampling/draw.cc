@@ -38,7 +38,8 @@ class Race {
 
   double score(std::int32_t id) const {
     const auto bits = random_.bits(static_cast<std::uint32_t>(id) >> 1);
-    return static_cast<double>(row_[static_cast<std::size_t>(id)]) + gumbel_noise(bits[static_cast<std::size_t>(id & 1)]);
+    return static_cast<double>(row_[static_cast<std::size_t>(id)]) +
+           gumbel_noise(bits[static_cast<std::size_t>(id & 1)]);
   }
 
   void enter(std::int32_t id, std::uint64_t bits) {

@@ -1,12 +1,12 @@
 // The logarithm, the noise and both draws: accuracy, exactness of the shortcut, and the right distribution.
 #include "engine/sampling/draw.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "deepinfer/config.h"
 #include "engine/sampling/natural_log.h"
@@ -29,7 +29,9 @@ TEST(NaturalLog, WithinTwoUlp) {
   double worst = 0;
   for (int i = 0; i < 1'000'000; ++i) {
     const double u = (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53;
-    const double x = i % 3 == 0 ? u : i % 3 == 1 ? std::ldexp(1 + u, static_cast<int>(random() % 120) - 60) : 1 + u * 0x1p-20;
+    const double x = i % 3 == 0   ? u
+                     : i % 3 == 1 ? std::ldexp(1 + u, static_cast<int>(random() % 120) - 60)
+                                  : 1 + u * 0x1p-20;
     worst = std::max(worst, ulps(natural_log(x), std::log(static_cast<long double>(x))));
   }
   EXPECT_LT(worst, 2.0);

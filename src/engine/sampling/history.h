@@ -18,8 +18,8 @@ class TokenHistory {
   void pop();                     ///< undoes the last push
 
   struct Count {
-    std::int64_t total = 0;       ///< in prompt and completion
-    std::int64_t generated = 0;   ///< in the completion
+    std::int64_t total = 0;      ///< in prompt and completion
+    std::int64_t generated = 0;  ///< in the completion
   };
   /// Every token that occurred; the order is not defined.
   const std::unordered_map<std::int32_t, Count>& counts() const { return counts_; }

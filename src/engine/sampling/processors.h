@@ -1,4 +1,5 @@
-// The sampling rules that change a row of logits before the draw, one function each, in the order of processor_list.inc.
+// The sampling rules that change a row of logits before the draw, one function each, in the order of
+// processor_list.inc.
 //
 // A rule removes an id by setting it to -inf. All rules work on fp32 logits in place and are pure functions of
 // (rules, history, row). Source: numerics.md 10, engine.md 12.1.

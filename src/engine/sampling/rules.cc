@@ -80,11 +80,11 @@ Status check_counts(const SamplingParams& p) {
 }  // namespace
 
 Status validate(const SamplingParams& p) {
-  for (const RealRange& range : {RealRange{"temperature", p.temperature, 0, 2}, RealRange{"top_p", p.top_p, 0, 1, true},
-                                 RealRange{"min_p", p.min_p, 0, 1},
-                                 RealRange{"repetition_penalty", p.repetition_penalty, 0, 10, true},
-                                 RealRange{"presence_penalty", p.presence_penalty, -2, 2},
-                                 RealRange{"frequency_penalty", p.frequency_penalty, -2, 2}}) {
+  for (const RealRange& range :
+       {RealRange{"temperature", p.temperature, 0, 2}, RealRange{"top_p", p.top_p, 0, 1, true},
+        RealRange{"min_p", p.min_p, 0, 1}, RealRange{"repetition_penalty", p.repetition_penalty, 0, 10, true},
+        RealRange{"presence_penalty", p.presence_penalty, -2, 2},
+        RealRange{"frequency_penalty", p.frequency_penalty, -2, 2}}) {
     DI_TRY(check(range));
   }
   DI_TRY(check_counts(p));

@@ -17,10 +17,10 @@ struct SamplingRules {
   Draw draw = Draw::kGumbel;
   SpecAccept spec_accept = SpecAccept::kCoupled;
   LogprobMode logprob_mode = LogprobMode::kRaw;
-  std::vector<std::int32_t> banned;   ///< ids that no request may sample, ascending
-  std::vector<std::int32_t> end_ids;  ///< ids that end the sequence, ascending
+  std::vector<std::int32_t> banned;                  ///< ids that no request may sample, ascending
+  std::vector<std::int32_t> end_ids;                 ///< ids that end the sequence, ascending
   std::vector<std::vector<std::int32_t>> bad_words;  ///< as token sequences of at least one id
-  std::vector<std::int32_t> allowed;  ///< ascending; empty = all
+  std::vector<std::int32_t> allowed;                 ///< ascending; empty = all
 
   bool greedy() const { return params.temperature < kGreedyTemperature; }
   bool is_end(std::int32_t token) const;

@@ -1,13 +1,13 @@
 // Rules in order, filters against goldens, penalties, bans, log-probabilities, parameter ranges.
 #include "engine/sampling/sampler.h"
 
-#include <cmath>
-#include <functional>
-#include <map>
-#include <limits>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
 
 #include "engine/sampling/draw.h"
 #include "engine/sampling/logprobs.h"
@@ -44,8 +44,9 @@ TEST(Filters, GoldenKeepSetsAndProbabilities) {
   const auto probs = file.read<float>("filters/probs");
   const std::size_t num_rows = 4;
   const std::size_t vocab = logits.size() / num_rows;
-  const std::map<std::string, std::vector<std::uint8_t>> alone{{"top_k", file.read<std::uint8_t>("filters/keep_top_k")},
-                                                               {"min_p", file.read<std::uint8_t>("filters/keep_min_p")}};
+  const std::map<std::string, std::vector<std::uint8_t>> alone{
+      {"top_k", file.read<std::uint8_t>("filters/keep_top_k")},
+      {"min_p", file.read<std::uint8_t>("filters/keep_min_p")}};
   int checked = 0;
   for (std::size_t s = 0; s < settings.size() / 4; ++s) {
     for (std::size_t r = 0; r < num_rows; ++r) {
@@ -61,7 +62,8 @@ TEST(Filters, GoldenKeepSetsAndProbabilities) {
         ASSERT_TRUE(processed);
         for (std::size_t i = 0; i < vocab; ++i) {
           if (row[i] == kRemoved) continue;  // the golden's sets count ids that were masked before
-          ASSERT_EQ((*processed)[i] != kRemoved, keep[at * vocab + i] != 0) << "setting " << s << " row " << r << " id " << i;
+          ASSERT_EQ((*processed)[i] != kRemoved, keep[at * vocab + i] != 0)
+              << "setting " << s << " row " << r << " id " << i;
         }
       };
       SamplingParams only_k = params;
@@ -251,7 +253,10 @@ TEST(SamplingParams, EveryRangeNamesItsField) {
       {"repetition_penalty", [](auto& p) { p.repetition_penalty = 0; }},
       {"presence_penalty", [](auto& p) { p.presence_penalty = 2.5; }},
       {"frequency_penalty", [](auto& p) { p.frequency_penalty = -2.5; }},
-      {"logit_bias", [](auto& p) { p.logit_bias = {{4, 100.5}}; }},
+      {"logit_bias",
+       [](auto& p) {
+         p.logit_bias = {{4, 100.5}};
+       }},
       {"logit_bias", [](auto& p) { p.logit_bias.resize(1025); }},
       {"max_tokens", [](auto& p) { p.max_tokens = 0; }},
       {"max_tokens", [](auto& p) { p.max_tokens = 393'217; }},

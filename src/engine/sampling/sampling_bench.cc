@@ -1,8 +1,8 @@
 // Cost of one row of the released vocabulary (129,280 ids) through the sampler.
+#include <benchmark/benchmark.h>
+
 #include <random>
 #include <vector>
-
-#include <benchmark/benchmark.h>
 
 #include "engine/sampling/logprobs.h"
 #include "engine/sampling/sampler.h"

@@ -22,8 +22,8 @@ class StopScanner {
   StopScanner(const std::vector<std::string>& stops, StopText where);
 
   struct Output {
-    std::string text;                   ///< certain not to be cut
-    std::optional<std::size_t> stop;    ///< index of the string found; nothing may be pushed after it
+    std::string text;                 ///< certain not to be cut
+    std::optional<std::size_t> stop;  ///< index of the string found; nothing may be pushed after it
   };
   Output push(std::string_view text);
   /// The bytes held back, at the end of a text without a match.

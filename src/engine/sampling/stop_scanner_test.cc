@@ -1,9 +1,9 @@
 // Stop strings: every split of random texts gives the released text of a naive search.
 #include "engine/sampling/stop_scanner.h"
 
-#include <random>
-
 #include <gtest/gtest.h>
+
+#include <random>
 
 namespace deepinfer::engine {
 namespace {

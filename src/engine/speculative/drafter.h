@@ -17,10 +17,10 @@ namespace deepinfer::engine {
 class ModelRunner;
 
 struct DraftRequest {
-  const Sequence* sequence = nullptr;   ///< committed rows: positions below `length`
-  std::int32_t anchor = 0;              ///< the last sampled token, at position `length`
-  Sampler* sampler = nullptr;           ///< its history ends with the anchor; unchanged on return
-  std::int64_t count = 0;               ///< at most that many drafts
+  const Sequence* sequence = nullptr;  ///< committed rows: positions below `length`
+  std::int32_t anchor = 0;             ///< the last sampled token, at position `length`
+  Sampler* sampler = nullptr;          ///< its history ends with the anchor; unchanged on return
+  std::int64_t count = 0;              ///< at most that many drafts
   const LengthPolicy* policy = nullptr;
 };
 

@@ -77,8 +77,8 @@ Result<RowDecision> decide_row(const Sampler& sampler, std::span<const float> lo
   RowDecision out;
   DI_ASSIGN(out.processed, sampler.process(logits));
   const bool judges = row < proposal.tokens.size();
-  const bool by_rejection = judges && sampler.rules().spec_accept == SpecAccept::kRejection &&
-                            !sampler.rules().greedy() && !sampler.forced();
+  const bool by_rejection =
+      judges && sampler.rules().spec_accept == SpecAccept::kRejection && !sampler.rules().greedy() && !sampler.forced();
   out.token = by_rejection ? decide_by_rejection(sampler, out.processed, proposal, row) : sampler.choose(out.processed);
   if (judges) {
     // In rejection mode the residual never holds a rejected draft unless p and q agree to 1e-8.

@@ -1,11 +1,11 @@
 // The algebra of both acceptance modes on small vocabularies, without a model.
 #include "engine/speculative/verifier.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <limits>
 #include <random>
-
-#include <gtest/gtest.h>
 
 #include "engine/speculative/length_policy.h"
 
