@@ -51,7 +51,7 @@ class Doctor : public Action {
     memory_ = checkpoint::allowed_memory_bytes();
     base::ThreadPool pool(static_cast<int>(model_.threads));
     threads_ = pool.num_threads();
-    const std::int64_t buffer = std::min<std::int64_t>(std::int64_t{128} << 20, std::max<std::int64_t>(memory_ / 16, 1 << 20));
+    const std::int64_t buffer = std::min<std::int64_t>(std::int64_t{256} << 20, std::max<std::int64_t>(memory_ / 16, 1 << 20));
     read_rate_ = read_bandwidth(pool, buffer);
     copy_rate_ = copy_bandwidth(pool, buffer);
     for (const isa::Kernels* kernels : isa::available()) isas_.emplace_back(kernels->name);

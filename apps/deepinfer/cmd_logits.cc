@@ -22,21 +22,30 @@ using base::Json;
 /// Collects node results whose path matches a name of --capture.
 ///
 /// A result with one row a token gives one tensor over all positions (rows of neighbours and padding are dropped); any
-/// other result gives one tensor a step, "<path>.step<k>". Result k > 0 of a node is "<path>#k".
+/// other result gives one tensor a step, "<path>.step<k>". Result k > 0 of a node is "<path>#k"; the second node of a
+/// step with the same path is "<path>~1". The cache roots are not copied.
 class Capture {
  public:
   explicit Capture(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}
   bool active() const { return !patterns_.empty(); }
   /// The next step computes `rows` rows of the main sequence (the first ones) of `total`.
-  void begin_step(std::int64_t rows, std::int64_t total) { rows_ = rows, total_ = total, ++step_; }
+  void begin_step(std::int64_t rows, std::int64_t total) {
+    rows_ = rows;
+    total_ = total;
+    ++step_;
+    seen_.clear();
+  }
+  void leave_out(const void* root) { roots_.insert(root); }
 
   void see(const std::string& path, std::span<const TensorRef> results) {
     paths_.insert(path);
     for (std::size_t p = 0; p < patterns_.size(); ++p) {
       if (::fnmatch(patterns_[p].c_str(), path.c_str(), 0) != 0) continue;
       matched_.insert(p);
+      const int earlier = seen_[path]++;
+      const std::string name = earlier == 0 ? path : fmt::format("{}~{}", path, earlier);
       for (std::size_t k = 0; k < results.size(); ++k) {
-        store(k == 0 ? path : fmt::format("{}#{}", path, k), results[k]);
+        if (!roots_.contains(results[k].data)) store(k == 0 ? name : fmt::format("{}#{}", name, k), results[k]);
       }
       return;
     }
@@ -76,8 +85,10 @@ class Capture {
   };
 
   void store(const std::string& name, const TensorRef& result) {
-    const bool by_row = result.type.shape.rank() > 0 && result.type.shape[0] >= total_ && rows_ > 0 &&
+    // A name that once had another number of rows keeps one tensor a step, also in steps where the numbers agree.
+    const bool by_row = !stepwise_.contains(name) && result.type.shape.rank() > 0 && result.type.shape[0] >= total_ && rows_ > 0 &&
                         (result.type.shape[0] == total_ || total_ < 64);
+    if (!by_row) stepwise_.insert(name);
     Item& item = items_[by_row ? name : fmt::format("{}.step{}", name, step_)];
     const auto* data = static_cast<const char*>(result.data);
     const std::int64_t row_bytes = by_row ? result.type.bytes() / result.type.shape[0] : 0;
@@ -94,6 +105,9 @@ class Capture {
   std::vector<std::string> patterns_;
   std::set<std::size_t> matched_;
   std::set<std::string> paths_;
+  std::set<const void*> roots_;
+  std::set<std::string> stepwise_;
+  std::map<std::string, int> seen_;  // of this step
   std::map<std::string, Item> items_;
   std::int64_t rows_ = 0, total_ = 0, step_ = -1;
 };
@@ -202,6 +216,8 @@ class Logits : public Action {
     options.max_model_len = longest_;
     DI_TRY(start_runner(loaded, options));
     if (capture.active()) {
+      capture.leave_out(loaded.runner->kv_blocks().data);
+      capture.leave_out(loaded.runner->kv_states().data);
       loaded.runner->set_observer([&](const std::string& path, const graph::OpDef&, std::span<const TensorRef> results) {
         capture.see(path, results);
       });

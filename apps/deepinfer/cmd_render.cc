@@ -54,7 +54,10 @@ class Render : public Action {
     if (profile_ == "official") settings.request.profile = prompt::Profile::kOfficial;
     if (rules_ == "recipe") settings.request.rules = prompt::Rules::kRecipe;
     if (rules_ == "checkpoint") settings.request.rules = prompt::Rules::kCheckpoint;
-    DI_TRY(map_json_lines(flags_.input, [&](const Json& line) {
+    // The official recipe ignores unknown fields.
+    const bool check = settings.request.profile == prompt::Profile::kDefault;
+    DI_TRY(map_json_lines(flags_.input, [&](const Json& line) -> Result<Json> {
+      if (check) DI_TRY(check_request_fields(line));
       return prompt::render_line(line, tokenizer ? &*tokenizer : nullptr, settings);
     }));
     return 0;

@@ -124,6 +124,7 @@ class Run : public Action {
     if (effort_) chat.effort = static_cast<int>(*effort_);
     if (chat.messages && chat.messages->is_object()) {
       // A whole request: its sampling fields count too, unless a flag says otherwise.
+      if (Status known = check_request_fields(*chat.messages); !known) return with_context(known.error(), *messages_);
       DI_ASSIGN(const prompt::ConvertedRequest request, prompt::convert_chat_request(*chat.messages, {}));
       DI_TRY(apply_request(*chat.messages, request.inference, out.params));
       out.parsing = request.parsing;

@@ -130,6 +130,25 @@ Status map_json_lines(const std::string& path, const std::function<Result<base::
   return {};
 }
 
+Status check_request_fields(const base::Json& request) {
+  // Chat, Responses and Messages requests (server.md 5 to 8), then conversations given directly.
+  static const std::vector<std::string> kKnown = {
+      "model", "messages", "thinking", "tools", "tool_choice", "reasoning_effort", "response_format", "temperature",
+      "top_p", "top_k", "min_p", "stop", "max_tokens", "max_completion_tokens", "logprobs", "top_logprobs", "n", "seed",
+      "presence_penalty", "frequency_penalty", "stream", "stream_options", "user", "metadata", "parallel_tool_calls",
+      "input", "instructions", "reasoning", "text", "max_output_tokens", "previous_response_id", "store", "include",
+      "system", "stop_sequences", "output_config", "thinking_mode", "drop_thinking", "response_schema", "response_regex",
+      "task"};
+  if (!request.is_object()) return {};
+  for (const auto& [key, value] : request.members()) {
+    if (std::ranges::find(kKnown, key) != kKnown.end()) continue;
+    const std::vector<std::string> near = near_names(key, kKnown);
+    return errorf(ErrorCode::kInvalidArgument, "unknown field \"{}\" = {}{}; accepted: {}", key, base::dump_json(value),
+                  near.empty() ? "" : "; near: " + join(near), join(kKnown));
+  }
+  return {};
+}
+
 Result<tokenizer::Tokenizer> load_tokenizer(const std::string& path) {
   std::error_code ignored;
   const bool folder = fs::is_directory(path, ignored);

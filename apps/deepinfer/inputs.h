@@ -36,6 +36,10 @@ Result<std::string> read_text_file(const std::string& path);
 /// one line each. The first error ends the work; it names the file and the line number.
 Status map_json_lines(const std::string& path, const std::function<Result<base::Json>(const base::Json&)>& fn);
 
+/// Refuses top-level fields that no request form and no conversation has, so that a misspelt one is not lost.
+/// Errors: kInvalidArgument naming the field, near names and the accepted ones.
+Status check_request_fields(const base::Json& request);
+
 /// tokenizer.json of a folder, or the file itself.
 Result<tokenizer::Tokenizer> load_tokenizer(const std::string& path);
 

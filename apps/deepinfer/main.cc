@@ -1,7 +1,6 @@
 // The program `deepinfer`: finds the command, gathers its options, runs it, and turns errors into exit codes (cli.md).
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <new>
 
 #include "action.h"
@@ -163,12 +162,22 @@ int run_program(const std::vector<std::string>& words) {
   return report(run_command(*chosen.command, std::span(words).subspan(chosen.words)));
 }
 
+// " run", " verify model" or "": what `deepinfer help` takes for these words.
+std::string topic(const std::vector<std::string>& words) {
+  for (std::size_t count : {std::size_t{2}, std::size_t{1}}) {
+    if (words.size() < count) continue;
+    const std::string name = count == 2 ? words[0] + " " + words[1] : words[0];
+    const bool known = std::ranges::any_of(commands(), [&](const Command& c) { return c.name == name && c.make != nullptr; });
+    if (known) return " " + name;
+  }
+  return "";
+}
+
 int guarded(const std::vector<std::string>& words) {
   try {
     return run_program(words);
   } catch (const UsageError& error) {
-    const std::string help = words.empty() ? "" : fmt::format("; see deepinfer help");
-    complain(error.what() + help);
+    complain(fmt::format("{} (see `deepinfer help{}`)", error.what(), topic(words)));
     return 2;
   } catch (const CheckFailure& failure) {
     complain(fmt::format("internal error: {}", failure.what()));

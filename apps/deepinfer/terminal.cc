@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/environ.h"
+#include "tokenizer/utf8.h"
 
 namespace deepinfer::cli {
 namespace {
@@ -35,7 +36,11 @@ void print_json(const base::Json& value) { print(base::dump_json(value) + "\n");
 
 void complain(std::string_view text) {
   std::fflush(stdout);
-  const std::string line = fmt::format("deepinfer: {}\n", text);
+  std::string line = "deepinfer: ";
+  tokenizer::Utf8Filter printable;  // messages may quote bytes of a broken file
+  printable.push(text, line);
+  printable.finish(line);
+  line += "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
