@@ -364,7 +364,9 @@ void LLMEngine::Impl::remove_finished() {
   std::erase(running, nullptr);
   const std::scoped_lock lock(mutex);
   for (const std::string& id : done) {
-    if (--pending.at(id) == 0) pending.erase(id);
+    if (--pending.at(id) > 0) continue;
+    pending.erase(id);
+    aborts.erase(id);  // one that came too late must not meet a later request of the same name
   }
 }
 

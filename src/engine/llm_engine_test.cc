@@ -12,6 +12,7 @@
 #include "deepinfer/engine.h"
 #include "deepinfer/llm.h"
 #include "engine/load.h"
+#include "engine/logits.h"
 #include "tokenizer/fold_map.h"
 
 namespace deepinfer {
@@ -521,6 +522,34 @@ TEST(Requests, SeedsDifferWhenNotGiven) {
   EXPECT_NE(both[0].seed, both[1].seed);
   params.seed = both[0].seed;
   expect_same(one(llm, prompt_of("story"), params), both[0], "reported seed");
+}
+
+TEST(ComputeLogits, SameBitsForEveryWayAndErrors) {
+  EngineArgs args = tiny();
+  args.max_num_seqs = 3;
+  const engine::LoadedModel loaded = load(args);
+  const Ids prompt = prompt_of("json");
+  const auto logits = [&](const engine::LogitsRequest& request) {
+    const auto result = engine::compute_logits(*loaded.runner, request);
+    EXPECT_TRUE(result) << (result ? "" : result.error().to_string());
+    const auto values = result->span<float>();
+    return std::vector<float>(values.begin(), values.end());
+  };
+  const auto expected = logits({prompt});
+  EXPECT_EQ(expected.size(), prompt.size() * 2048);
+  EXPECT_EQ(logits({prompt, 3}), expected);
+  EXPECT_EQ(logits({prompt, 0, 5}), expected);
+  EXPECT_EQ(logits({prompt, 0, 0}), expected);
+  EXPECT_EQ(logits({prompt, 7, 11, {prompt_of("story"), prompt_of("greeting")}}), expected);
+  const auto message = [&](const engine::LogitsRequest& request) {
+    const auto result = engine::compute_logits(*loaded.runner, request);
+    return result ? std::string() : result.error().message;
+  };
+  EXPECT_THAT(message({}), HasSubstr("empty"));
+  EXPECT_THAT(message({{0, 2048}}), HasSubstr("token 1 is 2048"));
+  EXPECT_THAT(message({prompt, 0, 4000}), HasSubstr("decode_from is 4000"));
+  EXPECT_FALSE(message({prompt, 0, -1, {prompt, prompt, prompt}}).empty());
+  EXPECT_EQ(logits({prompt}), expected) << "places come back after an error";
 }
 
 TEST(Settings, ErrorsNameTheField) {
