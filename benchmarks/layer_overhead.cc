@@ -3,7 +3,8 @@
 //
 //   layer_overhead [threads]
 //
-// Layers, experts and vocabulary are few so that the weights fit a small machine; sizes inside a layer are the real ones.
+// Layers, experts and vocabulary are few so that the weights fit a small machine; sizes inside a layer are the real
+// ones.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -68,7 +69,8 @@ int main(int argc, char** argv) {
   const engine::PrefillItem item{&sequence, kPrompt, engine::LogitRows::kNone, nullptr};
   const auto before = Clock::now();
   runner->prefill({&item, 1});
-  std::printf("prefill %d tokens: %.1f ms\n", kPrompt, std::chrono::duration<double, std::milli>(Clock::now() - before).count());
+  std::printf("prefill %d tokens: %.1f ms\n", kPrompt,
+              std::chrono::duration<double, std::milli>(Clock::now() - before).count());
   sequence.length = kPrompt;
 
   auto executable = unwrap(device::HostExecutable::compile(engine::trace_decode(*runner, 1), runner->kernel_context(),
@@ -81,7 +83,9 @@ int main(int argc, char** argv) {
     const engine::PreparedStep prepared = engine::prepare_decode(runner->step_context(), {&row, 1}, 1);
     for (const auto& [name, tensor] : prepared.inputs.all()) {
       const TensorRef to = executable->input(name);
-      if (to.data != nullptr) std::copy_n(static_cast<const std::byte*>(tensor.data()), tensor.type().bytes(), static_cast<std::byte*>(to.data));
+      if (to.data != nullptr)
+        std::copy_n(static_cast<const std::byte*>(tensor.data()), tensor.type().bytes(),
+                    static_cast<std::byte*>(to.data));
     }
     const auto start = Clock::now();
     if (!executable->run()) return 1;
@@ -95,8 +99,8 @@ int main(int argc, char** argv) {
   }
   const auto num_nodes = executable->graph().nodes.size();
   const double step_ms = median(wall);
-  std::printf("decode step: %.2f ms for 5 layers and head, %.2f ms a layer, %zu nodes, threads %d\n", step_ms, step_ms / 5,
-              num_nodes, options.num_threads);
+  std::printf("decode step: %.2f ms for 5 layers and head, %.2f ms a layer, %zu nodes, threads %d\n", step_ms,
+              step_ms / 5, num_nodes, options.num_threads);
   std::printf("bare kernels: %.2f ms\n", median(kernels));
   std::fputs(executable->profile_csv().c_str(), stderr);
   return 0;

@@ -1,10 +1,10 @@
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <filesystem>
 #include <numeric>
 #include <stdexcept>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "base/io.h"
 #include "base/philox.h"

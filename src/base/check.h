@@ -4,10 +4,10 @@
 // request handler, and main. `DI_DCHECK` is for inner loops and disappears with NDEBUG.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <string>
-
-#include <fmt/format.h>
 
 namespace deepinfer {
 
@@ -22,11 +22,11 @@ namespace base {
 }  // namespace deepinfer
 
 /// DI_CHECK(a == b, "a={} b={}", a, b): the message with the values is required.
-#define DI_CHECK(condition, ...)                                                                        \
-  do {                                                                                                  \
-    if (!(condition)) {                                                                                 \
+#define DI_CHECK(condition, ...)                                                                          \
+  do {                                                                                                    \
+    if (!(condition)) {                                                                                   \
       ::deepinfer::base::throw_check_failure(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
-    }                                                                                                   \
+    }                                                                                                     \
   } while (false)
 
 #ifdef NDEBUG

@@ -74,9 +74,7 @@ std::string Environ::get(std::string_view name) const {
   return it != values_.end() ? it->second : std::string(row->default_value);
 }
 
-bool Environ::is_set(std::string_view name) const {
-  return values_.contains(std::string(kPrefix) + std::string(name));
-}
+bool Environ::is_set(std::string_view name) const { return values_.contains(std::string(kPrefix) + std::string(name)); }
 
 std::string process_variable(const char* name) {
   const char* value = std::getenv(name);

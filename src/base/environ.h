@@ -15,9 +15,9 @@
 namespace deepinfer::base {
 
 struct EnvVariable {
-  std::string_view name;           ///< complete: "DEEPINFER_ENFORCE_EAGER"
+  std::string_view name;  ///< complete: "DEEPINFER_ENFORCE_EAGER"
   std::string_view default_value;
-  std::string_view accepted;       ///< for messages and documentation
+  std::string_view accepted;  ///< for messages and documentation
   std::string_view meaning;
 };
 /// The whole table (environ.def).

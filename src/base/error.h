@@ -1,10 +1,10 @@
 // Helpers around `Result<T>`: early return with context, and formatted errors.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "deepinfer/status.h"
 
@@ -28,15 +28,15 @@ inline tl::unexpected<Error> with_context(Error error, std::string context) {
 #define DI_CONCAT(a, b) DI_CONCAT_INNER(a, b)
 
 /// DI_TRY(expr): returns the error of a Status/Result expression from the enclosing function.
-#define DI_TRY(...)                                                        \
-  do {                                                                     \
-    auto di_try_result = (__VA_ARGS__);                                    \
+#define DI_TRY(...)                                                                \
+  do {                                                                             \
+    auto di_try_result = (__VA_ARGS__);                                            \
     if (!di_try_result) return ::tl::unexpected(std::move(di_try_result).error()); \
   } while (false)
 
 /// DI_ASSIGN(auto x, expr): unwraps a Result or returns its error.
-#define DI_ASSIGN_IMPL(tmp, decl, ...)                        \
-  auto tmp = (__VA_ARGS__);                                   \
-  if (!tmp) return ::tl::unexpected(std::move(tmp).error());  \
+#define DI_ASSIGN_IMPL(tmp, decl, ...)                       \
+  auto tmp = (__VA_ARGS__);                                  \
+  if (!tmp) return ::tl::unexpected(std::move(tmp).error()); \
   decl = std::move(*tmp)
 #define DI_ASSIGN(decl, ...) DI_ASSIGN_IMPL(DI_CONCAT(di_assign_, __LINE__), decl, __VA_ARGS__)

@@ -1,11 +1,11 @@
 #include "base/json.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
-#include <unordered_set>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -21,9 +21,7 @@ Json::Json(double value) {
   value_ = Number{std::move(text)};
 }
 
-bool Json::is_integer() const {
-  return is_number() && number_text().find_first_of(".eE") == std::string::npos;
-}
+bool Json::is_integer() const { return is_number() && number_text().find_first_of(".eE") == std::string::npos; }
 
 std::string_view Json::type_name() const {
   static constexpr std::string_view kNames[] = {"null", "boolean", "number", "string", "array", "object"};

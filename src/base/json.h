@@ -94,9 +94,9 @@ struct JsonLimits {
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits = {});
 
 struct JsonStyle {
-  int indent = -1;           ///< -1 = one line without blanks
-  bool spaces = false;       ///< one line with ", " and ": " (Python's default form)
-  bool ascii_only = false;   ///< escape everything above U+007F
+  int indent = -1;          ///< -1 = one line without blanks
+  bool spaces = false;      ///< one line with ", " and ": " (Python's default form)
+  bool ascii_only = false;  ///< escape everything above U+007F
 };
 std::string dump_json(const Json& value, const JsonStyle& style = {});
 

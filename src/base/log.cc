@@ -1,9 +1,9 @@
 #include "base/log.h"
 
-#include <array>
-
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+
+#include <array>
 
 #include "base/error.h"
 
@@ -31,7 +31,8 @@ Result<LogLevel> parse_log_level(std::string_view name) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (kNames[i] == name) return static_cast<LogLevel>(i);
   }
-  return errorf(ErrorCode::kInvalidArgument, "log level \"{}\" is not one of trace, debug, info, warn, error, off", name);
+  return errorf(ErrorCode::kInvalidArgument, "log level \"{}\" is not one of trace, debug, info, warn, error, off",
+                name);
 }
 
 void set_log_level(LogLevel level) { logger().set_level(kLevels[static_cast<std::size_t>(level)]); }

@@ -3,10 +3,10 @@
 // Libraries log through DI_LOG; nothing is printed below `info` unless the level is lowered.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "deepinfer/status.h"
 
@@ -22,9 +22,9 @@ void log_line(LogLevel level, std::string_view text);
 
 }  // namespace deepinfer::base
 
-#define DI_LOG(level, ...)                                                                          \
-  do {                                                                                              \
-    if (::deepinfer::base::log_enabled(::deepinfer::base::LogLevel::level)) {                       \
+#define DI_LOG(level, ...)                                                                         \
+  do {                                                                                             \
+    if (::deepinfer::base::log_enabled(::deepinfer::base::LogLevel::level)) {                      \
       ::deepinfer::base::log_line(::deepinfer::base::LogLevel::level, ::fmt::format(__VA_ARGS__)); \
-    }                                                                                               \
+    }                                                                                              \
   } while (false)

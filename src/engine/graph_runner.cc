@@ -1,9 +1,9 @@
 #include "engine/graph_runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -74,8 +74,7 @@ struct GraphRunner::Captured {
 
 GraphRunner::GraphRunner(ModelRunner& runner) : runner_(runner) {
   const RunnerOptions& options = runner.options();
-  const auto sizes =
-      graph_batch_sizes(options.max_num_seqs * (1 + options.num_drafts), options.batch_size_interval);
+  const auto sizes = graph_batch_sizes(options.max_num_seqs * (1 + options.num_drafts), options.batch_size_interval);
   for (auto it = sizes.rbegin(); it != sizes.rend(); ++it) capture_decode(*it);
   if (options.num_drafts == 0) return;
   const auto draft_sizes = graph_batch_sizes(options.max_num_seqs, options.batch_size_interval);
@@ -100,8 +99,8 @@ void GraphRunner::capture_draft(std::int64_t size) {
 Result<std::int64_t> GraphRunner::select(std::int64_t total_q) const {
   const auto it = decode_.lower_bound(total_q);
   if (it == decode_.end()) {
-    return errorf(ErrorCode::kResourceExhausted, "a step of {} query tokens exceeds the largest captured size {}", total_q,
-                  decode_.rbegin()->first);
+    return errorf(ErrorCode::kResourceExhausted, "a step of {} query tokens exceeds the largest captured size {}",
+                  total_q, decode_.rbegin()->first);
   }
   return it->first;
 }

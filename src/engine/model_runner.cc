@@ -121,7 +121,8 @@ graph::Bindings ModelRunner::bindings(const HostTensors& inputs) const {
 }
 
 std::unique_ptr<graph::EagerEmitter> ModelRunner::make_emitter(const graph::Bindings& bindings) const {
-  auto emitter = emitter_factory_ ? emitter_factory_(ctx_, bindings) : std::make_unique<graph::EagerEmitter>(ctx_, bindings);
+  auto emitter =
+      emitter_factory_ ? emitter_factory_(ctx_, bindings) : std::make_unique<graph::EagerEmitter>(ctx_, bindings);
   emitter->set_observer(observer_);
   return emitter;
 }

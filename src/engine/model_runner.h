@@ -25,13 +25,13 @@ enum class GraphMode : std::uint8_t {
 };
 
 struct RunnerOptions {
-  int num_threads = 0;                ///< 0 = one per usable core
-  std::string cpu_isa;                ///< "" = the fastest available
+  int num_threads = 0;  ///< 0 = one per usable core
+  std::string cpu_isa;  ///< "" = the fastest available
   model::NumericModes modes;
   GraphMode graph_mode = GraphMode::kGraph;
   std::int64_t max_model_len = 4096;  ///< tokens of one sequence
   std::int64_t max_num_seqs = 1;
-  std::int64_t num_drafts = 5;        ///< drafts verified with an anchor; 0 = none
+  std::int64_t num_drafts = 5;  ///< drafts verified with an anchor; 0 = none
   std::int64_t batch_size_interval = 8;
 };
 

@@ -1,11 +1,11 @@
 // The model end to end against the goldens of the tiny checkpoints, and the same bits over chunks, modes and threads.
 #include "engine/model_runner.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstring>
 #include <map>
-
-#include <gtest/gtest.h>
 
 #include "checkpoint/safetensors.h"
 #include "engine/graph_runner.h"

@@ -34,8 +34,7 @@ CacheLayout::CacheLayout(const checkpoint::ModelConfig& config, const CacheParam
   }
   bytes_per_block_ = round_up(std::max<std::int64_t>(bytes_per_block_, 1), std::lcm(std::int64_t{128}, ca_bytes));
   for (std::int64_t layer = 0; layer < config.num_layers_with_drafts(); ++layer) {
-    append(swa_,
-           {Root::kStates, CacheKind::kSwa, layer, 0, config.sliding_window + params.backtracking, swa_bytes},
+    append(swa_, {Root::kStates, CacheKind::kSwa, layer, 0, config.sliding_window + params.backtracking, swa_bytes},
            bytes_per_state_);
   }
   for (const std::int64_t owner : config.kv_source_layer_ids) {

@@ -28,18 +28,18 @@ enum class Root : std::uint8_t { kBlocks, kStates };
 struct CacheView {
   Root root = Root::kBlocks;
   CacheKind kind = CacheKind::kSwa;
-  std::int64_t owner = 0;      ///< layer whose records these are; draft stage s is num_hidden_layers + s
+  std::int64_t owner = 0;  ///< layer whose records these are; draft stage s is num_hidden_layers + s
   std::int64_t base = 0;
-  std::int64_t rows = 0;       ///< records in one root row
+  std::int64_t rows = 0;  ///< records in one root row
   std::int64_t row_bytes = 0;
 };
 
 /// Sizes chosen by the engine.
 struct CacheParams {
-  std::int64_t block_size = 128;       ///< tokens of one block
-  std::int64_t backtracking = 6;       ///< rows of one sequence that a step may take back; num_drafts + 1
-  std::int64_t num_blocks = 64;        ///< block 0 is reserved; block num_blocks is the scratch block past the pool
-  std::int64_t num_state_slots = 2;    ///< slot 0 is the dummy slot of padding tokens
+  std::int64_t block_size = 128;     ///< tokens of one block
+  std::int64_t backtracking = 6;     ///< rows of one sequence that a step may take back; num_drafts + 1
+  std::int64_t num_blocks = 64;      ///< block 0 is reserved; block num_blocks is the scratch block past the pool
+  std::int64_t num_state_slots = 2;  ///< slot 0 is the dummy slot of padding tokens
 };
 
 class CacheLayout {

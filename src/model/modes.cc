@@ -41,7 +41,9 @@ bool set_range(NumericModes& modes, std::string_view value) {
 
 const Row kRows[] = {
     {"index_scores", "official, fp32, bf16_fma4",
-     [](NumericModes& m, std::string_view v) { return one_of(m.index_scores, v, {"official", "fp32", "bf16_fma4"}); },
+     [](NumericModes& m, std::string_view v) {
+       return one_of(m.index_scores, v, {"official", "fp32", "bf16_fma4"});
+     },
      [](const NumericModes& m) { return m.index_scores; }},
     {"index_key_source", "owner, reference_decode",
      [](NumericModes& m, std::string_view v) {
@@ -60,7 +62,9 @@ const Row kRows[] = {
        return std::string(m.attention_list == AttentionList::kCanonical ? "canonical" : "reference");
      }},
     {"fp8_order", "v16, reference_blocks",
-     [](NumericModes& m, std::string_view v) { return one_of(m.fp8_order, v, {"v16", "reference_blocks"}); },
+     [](NumericModes& m, std::string_view v) {
+       return one_of(m.fp8_order, v, {"v16", "reference_blocks"});
+     },
      [](const NumericModes& m) { return m.fp8_order; }},
     {"prefill_tail", "exact, full, or a number of tokens", set_tail,
      [](const NumericModes& m) {

@@ -14,7 +14,7 @@ enum class IndexKeySource : std::uint8_t { kOwner, kReferenceDecode };
 enum class AttentionList : std::uint8_t { kCanonical, kReference };
 
 struct NumericModes {
-  std::string index_scores = "official";                    ///< official | fp32 | bf16_fma4
+  std::string index_scores = "official";                     ///< official | fp32 | bf16_fma4
   IndexKeySource index_key_source = IndexKeySource::kOwner;  ///< reference_decode is a test switch (model.md 7.5)
   AttentionList attention_list = AttentionList::kCanonical;  ///< reference: the layouts of numerics.md 7
   std::string fp8_order = "v16";                             ///< v16 | reference_blocks

@@ -22,19 +22,19 @@ struct RowShape {
 
 struct StepShape {
   Phase phase = Phase::kDecode;
-  std::int64_t num_seqs = 1;           ///< rows of the block table (prefill)
-  std::int64_t table_width = 1;        ///< blocks of one block table row
-  std::int64_t window_span = 0;        ///< window entries of an attention list, holes included
-  RowShape rows;                       ///< all tokens of the step
-  RowShape tail;                       ///< decoder-half rows when they are fewer; num_tokens == 0 = none runs
-  bool cut_tail = false;               ///< true: layers after the last KV owner run on `tail`
+  std::int64_t num_seqs = 1;                    ///< rows of the block table (prefill)
+  std::int64_t table_width = 1;                 ///< blocks of one block table row
+  std::int64_t window_span = 0;                 ///< window entries of an attention list, holes included
+  RowShape rows;                                ///< all tokens of the step
+  RowShape tail;                                ///< decoder-half rows when they are fewer; num_tokens == 0 = none runs
+  bool cut_tail = false;                        ///< true: layers after the last KV owner run on `tail`
   std::map<std::int64_t, std::int64_t> groups;  ///< prefill: compressed rows completed, by ratio
-  std::int64_t pending_rows = 0;       ///< prefill: (gate, kv) records kept by ratio-2 compressors
-  std::int64_t logit_rows = 0;         ///< rows that need logits; 0 = none (decode: always all)
-  bool has_images = false;             ///< image-span positions: bias_vl in the routers
-  bool has_embeds = false;             ///< embeddings are given instead of looked up
-  bool holes_front = false;            ///< attention_list = reference, decode
-  bool stale_keys = false;             ///< index_key_source = reference_decode and an open group (model.md 7.5)
+  std::int64_t pending_rows = 0;                ///< prefill: (gate, kv) records kept by ratio-2 compressors
+  std::int64_t logit_rows = 0;                  ///< rows that need logits; 0 = none (decode: always all)
+  bool has_images = false;                      ///< image-span positions: bias_vl in the routers
+  bool has_embeds = false;                      ///< embeddings are given instead of looked up
+  bool holes_front = false;                     ///< attention_list = reference, decode
+  bool stale_keys = false;  ///< index_key_source = reference_decode and an open group (model.md 7.5)
 
   bool is_decode() const { return phase == Phase::kDecode; }
 };

@@ -19,7 +19,7 @@ constexpr Row kRows[] = {
 
 const Row& row(DType dtype) { return kRows[static_cast<std::size_t>(dtype)]; }
 
-std::optional<DType> find(std::string_view Row::* field, std::string_view name) {
+std::optional<DType> find(std::string_view Row::*field, std::string_view name) {
   for (std::size_t i = 0; i < std::size(kRows); ++i) {
     if (!name.empty() && kRows[i].*field == name) return static_cast<DType>(i);
   }

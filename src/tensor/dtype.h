@@ -13,10 +13,10 @@ enum class DType : std::uint8_t {
 #undef DI_DTYPE
 };
 
-std::string_view dtype_name(DType dtype);             ///< "bf16": graph text, messages
-std::int64_t dtype_bytes(DType dtype);                ///< bytes of one element
-std::string_view dtype_stablehlo(DType dtype);        ///< "bf16", "ui8", "f8E4M3FN"
-std::string_view dtype_safetensors(DType dtype);      ///< "BF16"; empty where that format has no name
+std::string_view dtype_name(DType dtype);         ///< "bf16": graph text, messages
+std::int64_t dtype_bytes(DType dtype);            ///< bytes of one element
+std::string_view dtype_stablehlo(DType dtype);    ///< "bf16", "ui8", "f8E4M3FN"
+std::string_view dtype_safetensors(DType dtype);  ///< "BF16"; empty where that format has no name
 std::optional<DType> dtype_from_name(std::string_view name);
 std::optional<DType> dtype_from_safetensors(std::string_view name);
 

@@ -1,11 +1,11 @@
 #include "tensor/tensor.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace deepinfer {
 

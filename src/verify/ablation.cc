@@ -2,13 +2,14 @@
 //
 // An `AblatedEmitter` computes like the eager one but changes one kind of node: drops an operand, overwrites a result,
 // changes an attribute. Nothing in the model knows about it. Three ingredients concern what packed records cannot hold
-// (caches without their quantiser); for these the emitter keeps the unrounded rows and evaluates the consumer from them.
+// (caches without their quantiser); for these the emitter keeps the unrounded rows and evaluates the consumer from
+// them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "base/error.h"
 #include "ops/grouped_einsum/grouped_einsum.h"
@@ -25,10 +26,37 @@ using graph::OpDef;
 using graph::Value;
 
 enum class Ingredient : std::uint8_t {
-  kEngramOff, kEngramWeights, kNoCompressed, kNewestRows, kNoCandidates, kNoSink, kNoInverseRotation, kWindowExact,
-  kCompressedExact, kIndexExact, kScoresF32, kDenseExact, kFp4Experts, kNoRouterBias, kNoRouteScale, kNoRouted,
-  kNoShared, kNoClamps, kCombIdentity, kCombTransposed, kPostOne, kPreOneHot, kOneSinkhorn, kNoYarn, kMainRotation,
-  kMeanPooling, kNormOne, kNoConditioning, kCausalDraft, kOtherNoise, kNoMarkov,
+  kEngramOff,
+  kEngramWeights,
+  kNoCompressed,
+  kNewestRows,
+  kNoCandidates,
+  kNoSink,
+  kNoInverseRotation,
+  kWindowExact,
+  kCompressedExact,
+  kIndexExact,
+  kScoresF32,
+  kDenseExact,
+  kFp4Experts,
+  kNoRouterBias,
+  kNoRouteScale,
+  kNoRouted,
+  kNoShared,
+  kNoClamps,
+  kCombIdentity,
+  kCombTransposed,
+  kPostOne,
+  kPreOneHot,
+  kOneSinkhorn,
+  kNoYarn,
+  kMainRotation,
+  kMeanPooling,
+  kNormOne,
+  kNoConditioning,
+  kCausalDraft,
+  kOtherNoise,
+  kNoMarkov,
 };
 
 constexpr std::pair<std::string_view, Ingredient> kNames[] = {
@@ -137,14 +165,14 @@ class AblatedEmitter : public graph::EagerEmitter {
 
   // Angles of a one-shot prefill: row t is position t, group j starts at j * ratio.
   Value rotation(std::string_view name, const TensorType& type, double base) {
-    const std::vector<float> frequencies =
-        numeric::rope_frequencies({.dim = config_.qk_rope_head_dim, .base = base});
+    const std::vector<float> frequencies = numeric::rope_frequencies({.dim = config_.qk_rope_head_dim, .base = base});
     const std::size_t group = name.find("rope_group");
     const std::int64_t step = group == name.npos ? 1 : name[group + 10] - '0';
     Tensor cos(type);
     Tensor sin(type);
     for (std::int64_t t = 0; t < type.shape[0]; ++t) {
-      numeric::rope_row(frequencies, t * step, cos.as<float>() + t * type.shape[1], sin.as<float>() + t * type.shape[1]);
+      numeric::rope_row(frequencies, t * step, cos.as<float>() + t * type.shape[1],
+                        sin.as<float>() + t * type.shape[1]);
     }
     return constant(name.ends_with("_cos") ? cos : sin);
   }
@@ -152,7 +180,8 @@ class AblatedEmitter : public graph::EagerEmitter {
   Value causal_counts(const Value& counts) {
     Tensor out = copy(counts);
     const std::int64_t block = config_.dspark_block_size;
-    for (std::int64_t t = 0; t < out.type().num_elements(); ++t) out.as<std::int32_t>()[t] -= static_cast<std::int32_t>(block - 1 - t % block);
+    for (std::int64_t t = 0; t < out.type().num_elements(); ++t)
+      out.as<std::int32_t>()[t] -= static_cast<std::int32_t>(block - 1 - t % block);
     return constant(out);
   }
 
@@ -174,11 +203,13 @@ class AblatedEmitter : public graph::EagerEmitter {
   std::optional<std::vector<Value>> replace(const OpDef& op, const std::vector<Value>& in, const graph::Attrs& attrs,
                                             const NodeSite& site) {
     if (op.name == "engram_gate" && is(Ingredient::kEngramOff)) return std::vector{in[0]};
-    if (op.name == "rope" && is(Ingredient::kNoInverseRotation) && attrs.boolean("conjugate")) return std::vector{in[0]};
+    if (op.name == "rope" && is(Ingredient::kNoInverseRotation) && attrs.boolean("conjugate"))
+      return std::vector{in[0]};
     if (op.name == "add" && is(Ingredient::kNoMarkov) && site.path == "draft.logits") return std::vector{in[0]};
     if (op.name == "linear_blockquant" && is(Ingredient::kDenseExact)) return dense_exact(in);
     const bool attention = op.name == "sparse_attn_varlen";
-    if (attention && (is(Ingredient::kWindowExact) || is(Ingredient::kCompressedExact))) return attention_exact(in, attrs, site);
+    if (attention && (is(Ingredient::kWindowExact) || is(Ingredient::kCompressedExact)))
+      return attention_exact(in, attrs, site);
     if (op.name == "index_score_varlen" && is(Ingredient::kIndexExact)) return scores_exact(in, attrs, site);
     return std::nullopt;
   }
@@ -203,10 +234,14 @@ class AblatedEmitter : public graph::EagerEmitter {
     const std::string attn = site.path.substr(0, site.path.rfind('.'));
     const bool has_selection = in.size() > 5;
     const std::int64_t dim = in[0].shape()[2];
-    const std::vector<float> window = rows_or_records(attn + ".window_records", is(Ingredient::kWindowExact), ops::QuantFormat::kAct32, dim);
+    const std::vector<float> window =
+        rows_or_records(attn + ".window_records", is(Ingredient::kWindowExact), ops::QuantFormat::kAct32, dim);
     const auto layer = std::stoll(attn.substr(attn.find('.') + 1));
-    const std::string owner = has_selection ? fmt::format("layers.{}.attn.compress_records", config_.kv_source(layer)) : "";
-    const std::vector<float> selected = has_selection ? rows_or_records(owner, is(Ingredient::kCompressedExact), ops::QuantFormat::kFp4x16, dim) : std::vector<float>{};
+    const std::string owner =
+        has_selection ? fmt::format("layers.{}.attn.compress_records", config_.kv_source(layer)) : "";
+    const std::vector<float> selected =
+        has_selection ? rows_or_records(owner, is(Ingredient::kCompressedExact), ops::QuantFormat::kFp4x16, dim)
+                      : std::vector<float>{};
     const std::int64_t heads = in[0].shape()[1];
     Tensor out(in[0].type());
     const auto* index = read(in[2]).as<std::int32_t>();
@@ -220,13 +255,15 @@ class AblatedEmitter : public graph::EagerEmitter {
       }
       for (std::int64_t h = 0; h < heads; ++h) {
         const std::int64_t at = (t * heads + h) * dim;
-        plain_attention(read(in[0]).as<BF16>() + at, rows, sink[h], static_cast<float>(attrs.real("scale")), dim, out.as<BF16>() + at);
+        plain_attention(read(in[0]).as<BF16>() + at, rows, sink[h], static_cast<float>(attrs.real("scale")), dim,
+                        out.as<BF16>() + at);
       }
     }
     return {constant(out)};
   }
 
-  std::vector<float> rows_or_records(const std::string& path, bool exact, ops::QuantFormat format, std::int64_t dim) const {
+  std::vector<float> rows_or_records(const std::string& path, bool exact, ops::QuantFormat format,
+                                     std::int64_t dim) const {
     std::vector<float> rows = exact_rows(path);
     if (exact) return rows;
     // The quantiser is idempotent in value: rounding the kept rows gives what the records hold.
@@ -257,7 +294,8 @@ class AblatedEmitter : public graph::EagerEmitter {
         float sum = 0;
         for (std::int64_t h = 0; h < heads; ++h) {
           float dot = 0;
-          for (std::int64_t d = 0; d < dim; ++d) dot += q[static_cast<std::size_t>((t * heads + h) * dim + d)] * keys[static_cast<std::size_t>(j * dim + d)];
+          for (std::int64_t d = 0; d < dim; ++d)
+            dot += q[static_cast<std::size_t>((t * heads + h) * dim + d)] * keys[static_cast<std::size_t>(j * dim + d)];
           sum += round_bf16(std::max(round_bf16(dot), 0.0F) * weights[static_cast<std::size_t>(t * heads + h)]);
         }
         out.as<BF16>()[t * rows + j] = to_bf16(sum);
@@ -307,14 +345,17 @@ class AblatedEmitter : public graph::EagerEmitter {
   void overwrite(const OpDef& op, const std::vector<Value>& in, std::vector<Value>& out) {
     if (op.name == "hc_mixes") overwrite_mixes(out);
     if (op.name == "moe_experts_dense" && is(Ingredient::kNoRouted)) out[0] = fill(out[0], 0);
-    if (op.name == "convert" && is(Ingredient::kNoShared) && out[0].type().dtype == DType::kF32) out[0] = fill(out[0], 0);
-    if (op.name == "state_gather" && is(Ingredient::kNoConditioning) && path().starts_with("mtp.")) out[0] = constant(Tensor::zeros(out[0].type()));
+    if (op.name == "convert" && is(Ingredient::kNoShared) && out[0].type().dtype == DType::kF32)
+      out[0] = fill(out[0], 0);
+    if (op.name == "state_gather" && is(Ingredient::kNoConditioning) && path().starts_with("mtp."))
+      out[0] = constant(Tensor::zeros(out[0].type()));
     if (op.name != "topk_select" || !is(Ingredient::kNewestRows)) return;
     const auto* visible = read(in[1]).as<std::int32_t>();
     const std::int64_t k = out[0].shape()[1];
     for (std::int64_t t = 0; t < out[0].shape()[0]; ++t) {
       const std::int64_t count = std::min<std::int64_t>(k, visible[t]);
-      for (std::int64_t i = 0; i < count; ++i) writable<std::int32_t>(out[0])[t * k + i] = static_cast<std::int32_t>(visible[t] - count + i);
+      for (std::int64_t i = 0; i < count; ++i)
+        writable<std::int32_t>(out[0])[t * k + i] = static_cast<std::int32_t>(visible[t] - count + i);
       writable<std::int32_t>(out[1])[t] = static_cast<std::int32_t>(count);
     }
   }
@@ -338,8 +379,8 @@ class AblatedEmitter : public graph::EagerEmitter {
 
   Ingredient ingredient_;
   const checkpoint::ModelConfig& config_;
-  std::map<std::string, Value> exact_;                            // rows before their quantiser, by node path
-  std::map<const Value::Node*, Value> sources_;                   // codes -> the activation they come from
+  std::map<std::string, Value> exact_;           // rows before their quantiser, by node path
+  std::map<const Value::Node*, Value> sources_;  // codes -> the activation they come from
 };
 
 }  // namespace
@@ -362,7 +403,8 @@ Result<AblationScope> AblationScope::start(const std::string& name, engine::Mode
     scope.runner_ = &runner;
     return scope;
   }
-  return errorf(ErrorCode::kInvalidArgument, "ablation \"{}\" is not one of {}", name, fmt::join(ablation_names(), ", "));
+  return errorf(ErrorCode::kInvalidArgument, "ablation \"{}\" is not one of {}", name,
+                fmt::join(ablation_names(), ", "));
 }
 
 AblationScope::~AblationScope() {

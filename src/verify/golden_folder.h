@@ -44,8 +44,8 @@ struct Distance {
   double rms_rel = 0;
   double max_abs = 0;
   double cos_min = 1;
-  double top1 = 1;               ///< share of rows with equal argmax (lowest id)
-  std::int64_t first_row = -1;   ///< first row whose rms_rel is above 1e-5, -1 = none
+  double top1 = 1;              ///< share of rows with equal argmax (lowest id)
+  std::int64_t first_row = -1;  ///< first row whose rms_rel is above 1e-5, -1 = none
 };
 Distance distance(std::span<const float> found, std::span<const float> expected, std::int64_t row_size);
 /// rms of the difference over rms of the expected values; -inf must meet -inf (or a masked score) in the same place.

@@ -16,6 +16,9 @@ Status replay_blocks(GoldenFolder& golden, ModelSession& session, Report& report
 /// Prompts of a checkpoint that lies elsewhere (goldens/tiny-chat).
 Result<Report> verify_form2(GoldenFolder golden, const ModelOptions& options);
 
+/// validation.jsonl of such a folder through the engine.
+Result<Report> verify_validation(const GoldenFolder& golden, const ModelOptions& options);
+
 /// Names of the ingredients that can be left out; those of noise.json.
 std::vector<std::string> ablation_names();
 

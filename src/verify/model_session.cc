@@ -81,7 +81,8 @@ ModelSession::Draft ModelSession::draft(std::int32_t anchor) {
   const engine::Sequence* sequence = &sequence_;
   const engine::ModelRunner::DraftRows rows = runner_->draft({&sequence, 1}, {&anchor, 1});
   Draft out{.ids = {anchor}, .raw_logits = {}, .logits = {}, .confidence = {}};
-  out.raw_logits.assign(rows.raw_logits.as<float>(), rows.raw_logits.as<float>() + rows.raw_logits.type().num_elements());
+  out.raw_logits.assign(rows.raw_logits.as<float>(),
+                        rows.raw_logits.as<float>() + rows.raw_logits.type().num_elements());
   for (std::int64_t k = 0; k < config().dspark_block_size; ++k) {
     const std::int32_t previous = out.ids.back();
     const engine::ModelRunner::MarkovRows step = runner_->markov(rows, k, {&previous, 1});

@@ -35,10 +35,10 @@ class ModelSession {
   std::vector<float> decode(std::int32_t token);
 
   struct Draft {
-    std::vector<std::int32_t> ids;    ///< anchor, then greedy drafts
-    std::vector<float> raw_logits;    ///< [B, V]
-    std::vector<float> logits;        ///< [B, V] after the Markov bias
-    std::vector<float> confidence;    ///< [B]
+    std::vector<std::int32_t> ids;  ///< anchor, then greedy drafts
+    std::vector<float> raw_logits;  ///< [B, V]
+    std::vector<float> logits;      ///< [B, V] after the Markov bias
+    std::vector<float> confidence;  ///< [B]
   };
   Draft draft(std::int32_t anchor);
 

@@ -3,12 +3,12 @@
 // One step holds the whole prompt. Before each layer the streams and the collapse weights are replaced by the recorded
 // ones, so an error cannot travel; shared rows, keys and selections come from the sources so fed. What the graph holds
 // in packed records is decoded before it is compared.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "base/error.h"
 #include "model/deepseek_v41/forward.h"
@@ -139,7 +139,8 @@ class Replay {
     return {};
   }
 
-  void finish_block(graph::EagerEmitter& e, const std::string& p, const graph::Value& streams, const graph::Value& pre) {
+  void finish_block(graph::EagerEmitter& e, const std::string& p, const graph::Value& streams,
+                    const graph::Value& pre) {
     captures_.put(p + "out", e.copy(streams));
     captures_.put(p + "pre_out", e.copy(pre));
     const auto is_score = [](const std::string& name) { return name.ends_with("scores"); };
@@ -152,14 +153,18 @@ class Replay {
 
   void compare_block_tensor(const std::string& p, const std::string& part) {
     const std::string name = p + part;
-    if (part == "in" || part == "pre_in" || part == "ring" || part == "collapse_final" || part.starts_with("engram.")) return;
+    if (part == "in" || part == "pre_in" || part == "ring" || part == "collapse_final" || part.starts_with("engram."))
+      return;
     const std::string attn = p + "attn.";
     if (part.ends_with(".pre")) return compare_plain(name, p + part.substr(0, part.size() - 3) + "mixes", 0);
     if (part.ends_with(".post")) return compare_plain(name, p + part.substr(0, part.size() - 4) + "mixes", 1);
     if (part.ends_with(".comb")) return compare_plain(name, p + part.substr(0, part.size() - 4) + "mixes", 2);
-    if (part == "attn.window_kv") return compare_records(name, attn + "window_records", ops::QuantFormat::kAct32, config_.head_dim);
-    if (part == "attn.compress_kv") return compare_records(name, attn + "compress_records", ops::QuantFormat::kFp4x16, config_.head_dim);
-    if (part == "index.k") return compare_records(name, attn + "key_records", ops::QuantFormat::kFp4x32, config_.index_head_dim);
+    if (part == "attn.window_kv")
+      return compare_records(name, attn + "window_records", ops::QuantFormat::kAct32, config_.head_dim);
+    if (part == "attn.compress_kv")
+      return compare_records(name, attn + "compress_records", ops::QuantFormat::kFp4x16, config_.head_dim);
+    if (part == "index.k")
+      return compare_records(name, attn + "key_records", ops::QuantFormat::kFp4x32, config_.index_head_dim);
     if (part == "index.q") return compare_index_query(name, attn + "index.q");
     if (part == "index.weights") return compare_index_weights(name, attn + "index.weights");
     if (part == "index.scores") return compare_scores(name, attn + "index.scores");
@@ -181,19 +186,22 @@ class Replay {
     return entry != nullptr ? number(*entry, kind, 0) : 0;
   }
   void judge(const std::string& name, double worst, double bound, const std::string& detail = {}) {
-    report_.add({"replay", name, worst, bound, worst <= bound ? CaseRow::Outcome::kPass : CaseRow::Outcome::kFail, detail});
+    report_.add(
+        {"replay", name, worst, bound, worst <= bound ? CaseRow::Outcome::kPass : CaseRow::Outcome::kFail, detail});
   }
   void missing(const std::string& name, const std::string& path) {
     report_.add({"replay", name, 0, 0, CaseRow::Outcome::kFail, "no node " + path});
   }
   void judge_values(const std::string& name, std::span<const float> found, std::span<const float> expected) {
     std::int64_t different = 0;
-    for (std::size_t i = 0; i < std::min(found.size(), expected.size()); ++i) different += found[i] != expected[i] ? 1 : 0;
+    for (std::size_t i = 0; i < std::min(found.size(), expected.size()); ++i)
+      different += found[i] != expected[i] ? 1 : 0;
     if (different == 0) equal_.insert(name);
     judge(name, rms_relative(found, expected), inputs_equal(name) ? 0 : limit(name, "limit_rms_rel"),
           different == 0 ? "equal" : fmt::format("{} of {} differ", different, expected.size()));
   }
-  // Index scores of bit-equal queries, keys and weights must be bit-equal (kernels-neuron.md 5.1): their dots are exact.
+  // Index scores of bit-equal queries, keys and weights must be bit-equal (kernels-neuron.md 5.1): their dots are
+  // exact.
   bool inputs_equal(const std::string& name) const {
     if (!name.ends_with("index.scores")) return false;
     const std::string p = name.substr(0, name.size() - 6);
@@ -202,8 +210,10 @@ class Replay {
            equal_.contains(fmt::format("layers.{}.index.k", owner));
   }
   void judge_ids(const std::string& name, std::span<const std::int32_t> found, std::span<const std::int32_t> expected) {
-    judge(name, static_cast<double>(changed(found, expected)) / static_cast<double>(std::max<std::size_t>(expected.size(), 1)),
-          limit(name, "limit_changed_ids"));
+    judge(
+        name,
+        static_cast<double>(changed(found, expected)) / static_cast<double>(std::max<std::size_t>(expected.size(), 1)),
+        limit(name, "limit_changed_ids"));
   }
   std::vector<float> expected_floats(const std::string& name) {
     const auto ref = recorded(name);
@@ -259,7 +269,8 @@ class Replay {
     const std::int64_t stride = tensor.shape()[1];
     std::vector<float> out;
     for (std::int64_t t = 0; t < tensor.shape()[0]; ++t) {
-      for (std::int64_t j = 0; j < width; ++j) out.push_back(j < stride ? all[static_cast<std::size_t>(t * stride + j)] : -1e30F);
+      for (std::int64_t j = 0; j < width; ++j)
+        out.push_back(j < stride ? all[static_cast<std::size_t>(t * stride + j)] : -1e30F);
     }
     return out;
   }
@@ -299,7 +310,8 @@ class Replay {
     for (std::int64_t t = 0; t < ref->type.shape[0]; ++t) {
       for (std::int64_t i = 0; i < counts->as<std::int32_t>()[t]; ++i) {
         const std::int64_t block = ids->as<std::int32_t>()[t * ids->shape()[1] + i];
-        for (std::int64_t j = block * config_.candidate_block_size; j < std::min(rows, (block + 1) * config_.candidate_block_size); ++j) {
+        for (std::int64_t j = block * config_.candidate_block_size;
+             j < std::min(rows, (block + 1) * config_.candidate_block_size); ++j) {
           found[static_cast<std::size_t>(t * rows + j)] = 1;
         }
       }
@@ -390,7 +402,8 @@ class Replay {
     DI_ASSIGN(const ConstTensorRef ids_ref, recorded("draft.ids"));
     const std::vector<std::int32_t> ids = to_ints(ids_ref);
     const engine::Sequence* sequence = &session_.sequence();
-    const engine::HostTensors inputs = engine::prepare_draft(session_.runner().step_context(), {&sequence, 1}, {ids.data(), 1}, 0);
+    const engine::HostTensors inputs =
+        engine::prepare_draft(session_.runner().step_context(), {&sequence, 1}, {ids.data(), 1}, 0);
     const graph::Bindings bound = session_.runner().bindings(inputs);
     const auto emitter = session_.runner().make_emitter(bound);
     graph::EagerEmitter& e = *emitter;

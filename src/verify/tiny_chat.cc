@@ -1,12 +1,12 @@
 // Folders of form 2: prompts and outputs of a checkpoint that lies elsewhere (goldens/tiny-chat/README.md).
 //
 // The prompt is computed in one call, then the recorded continuation is forced token by token. A step is judged unless
-// it is marked below_noise_floor: its argmax must be the recorded token. Logits are reported, and judged by the folder's
-// own floor: the oracle sums whole blocks exactly, so bits differ and caches amplify them.
+// it is marked below_noise_floor: its argmax must be the recorded token. Logits are reported, and judged by the
+// folder's own floor: the oracle sums whole blocks exactly, so bits differ and caches amplify them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/io.h"
@@ -20,8 +20,8 @@ Status check_hashes(const GoldenFolder& golden, const std::string& model_dir) {
   for (const auto& [name, hash] : files->members()) {
     DI_ASSIGN(const std::string found, base::sha256_file(model_dir + "/" + name));
     if (found != hash.string()) {
-      return errorf(ErrorCode::kDataCorruption, "{}/{} has SHA-256 {}, the golden belongs to {}", model_dir, name, found,
-                    hash.string());
+      return errorf(ErrorCode::kDataCorruption, "{}/{} has SHA-256 {}, the golden belongs to {}", model_dir, name,
+                    found, hash.string());
     }
   }
   return {};
@@ -65,8 +65,10 @@ class TinyChat {
       if (s + 1 < continuation.size()) row = session_.decode(continuation[s]);
     }
     add("greedy", name, static_cast<double>(total.wrong), 0,
-        fmt::format("{} of {} steps judged; top logits differ by {:.3g} at most", total.judged, continuation.size(), total.spread));
-    add("drafts", name, static_cast<double>(total.draft_wrong), 0, fmt::format("{} draft tokens judged", total.draft_judged));
+        fmt::format("{} of {} steps judged; top logits differ by {:.3g} at most", total.judged, continuation.size(),
+                    total.spread));
+    add("drafts", name, static_cast<double>(total.draft_wrong), 0,
+        fmt::format("{} draft tokens judged", total.draft_judged));
     return logits(name, data, prompt_logits);
   }
 
@@ -126,6 +128,7 @@ class TinyChat {
 
 Result<Report> verify_form2(GoldenFolder golden, const ModelOptions& options) {
   DI_TRY(check_hashes(golden, options.model_dir));
+  if (options.prompts == ModelOptions::Prompts::kValidation) return verify_validation(golden, options);
   DI_ASSIGN(const auto model, load_model(options.model_dir));
   DI_ASSIGN(const model::NumericModes modes, golden_modes(options));
   DI_ASSIGN(ModelSession session, ModelSession::open(model, modes, options, 2048));

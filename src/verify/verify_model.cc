@@ -118,10 +118,12 @@ class EndToEnd {
     for (std::size_t s = 0; s < tokens.size(); ++s) {
       if (!(double{margins[s]} > floor)) continue;
       ++judged;
-      const auto row = found.subspan(s * static_cast<std::size_t>(session_.vocab()), static_cast<std::size_t>(session_.vocab()));
+      const auto row =
+          found.subspan(s * static_cast<std::size_t>(session_.vocab()), static_cast<std::size_t>(session_.vocab()));
       wrong += argmax(row) != tokens[s] ? 1 : 0;
     }
-    report_.add({"greedy", name, static_cast<double>(wrong), 0, wrong == 0 ? CaseRow::Outcome::kPass : CaseRow::Outcome::kFail,
+    report_.add({"greedy", name, static_cast<double>(wrong), 0,
+                 wrong == 0 ? CaseRow::Outcome::kPass : CaseRow::Outcome::kFail,
                  fmt::format("{} of {} steps judged", judged, tokens.size())});
   }
 
@@ -156,8 +158,8 @@ class EndToEnd {
   }
 
   void exact(const std::string& op, const std::string& name, std::int64_t wrong) {
-    report_.add({op, name, static_cast<double>(wrong), 0,
-                 wrong == 0 ? CaseRow::Outcome::kPass : CaseRow::Outcome::kFail, ""});
+    report_.add(
+        {op, name, static_cast<double>(wrong), 0, wrong == 0 ? CaseRow::Outcome::kPass : CaseRow::Outcome::kFail, ""});
   }
 
   Status drafts(const std::string& mode) {
@@ -237,7 +239,8 @@ class EndToEnd {
     for (std::size_t t = 0; t < tokens.size(); ++t) {
       for (std::int64_t d = 0; d < hidden; ++d) {
         const auto at = static_cast<std::int64_t>(t) * hidden + d;
-        out.as<BF16>()[at] = types[t] >= 0 ? to_bf16(given[static_cast<std::size_t>(at)]) : table[tokens[t] * hidden + d];
+        out.as<BF16>()[at] =
+            types[t] >= 0 ? to_bf16(given[static_cast<std::size_t>(at)]) : table[tokens[t] * hidden + d];
       }
     }
     return out;
@@ -343,7 +346,8 @@ Result<Report> verify_model(const std::string& dir, const ModelOptions& options)
   } else if (golden.manifest().find("model_files") != nullptr) {
     report = verify_form2(std::move(golden), options);
   } else {
-    return errorf(ErrorCode::kInvalidArgument, "{}/manifest.json names neither \"checkpoint\" nor \"model_files\"", dir);
+    return errorf(ErrorCode::kInvalidArgument, "{}/manifest.json names neither \"checkpoint\" nor \"model_files\"",
+                  dir);
   }
   if (!report || options.only.empty()) return report;
   Report chosen;

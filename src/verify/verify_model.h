@@ -25,7 +25,8 @@ struct ModelOptions {
   std::string cpu_isa;
   std::vector<std::pair<std::string, std::string>> modes;  ///< on top of the modes that numerics.md 12 demands
   std::string ablate;  ///< test builds: leave one ingredient of noise.json out (ablation.h); must make it fail
-  std::string only;    ///< glob over "op/case", empty = all
+  enum class Prompts : std::uint8_t { kGolden, kValidation } prompts = Prompts::kGolden;  ///< form 2: which ones
+  std::string only;  ///< glob over "op/case", empty = all
 };
 
 /// Errors: kNotFound, kInvalidArgument (manifest, model), kDataCorruption (form 2: hash mismatch naming both).

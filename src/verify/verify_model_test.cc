@@ -1,9 +1,9 @@
 // Every golden model folder passes, and every ingredient of noise.json is noticed when it is left out.
 #include "verify/verify_model.h"
 
-#include <cstdio>
-
 #include <gtest/gtest.h>
+
+#include <cstdio>
 
 #include "verify/model_checks.h"
 
@@ -21,8 +21,8 @@ Report run(const std::string& dir, const ModelOptions& options) {
 void expect_ok(const Report& report) {
   EXPECT_GT(report.rows().size(), 0U);
   for (const CaseRow& row : report.rows()) {
-    EXPECT_NE(row.outcome, CaseRow::Outcome::kFail) << row.op << " " << row.name << " " << row.worst << " > " << row.bound
-                                                    << " " << row.detail;
+    EXPECT_NE(row.outcome, CaseRow::Outcome::kFail)
+        << row.op << " " << row.name << " " << row.worst << " > " << row.bound << " " << row.detail;
   }
 }
 
@@ -33,7 +33,8 @@ INSTANTIATE_TEST_SUITE_P(Golden, VerifyModel,
                                            "tiny-chat"));
 
 TEST(VerifyModel, HashMismatchNamesBoth) {
-  const auto report = verify_model(kRoot + "/tests/golden/tiny-chat", {.model_dir = kRoot + "/tests/golden/model/micro/checkpoint"});
+  const auto report =
+      verify_model(kRoot + "/tests/golden/tiny-chat", {.model_dir = kRoot + "/tests/golden/model/micro/checkpoint"});
   ASSERT_FALSE(report);
   EXPECT_EQ(exit_code_of(report.error().code), 3);
 }

@@ -1,7 +1,7 @@
 // The attention half: queries, window rows, the sparse attention over window and selected rows, the output projection.
-#include <cmath>
-
 #include <fmt/format.h>
+
+#include <cmath>
 
 #include "model/deepseek_v41/forward.h"
 #include "ops/grouped_einsum/grouped_einsum.h"
@@ -14,7 +14,10 @@
 namespace deepinfer::model::deepseek_v41 {
 
 ops::StateView state_view(const kv::CacheView& view) {
-  return {.kind = kv::cache_kind_name(view.kind), .owner = view.owner, .base = view.base, .rows = view.rows,
+  return {.kind = kv::cache_kind_name(view.kind),
+          .owner = view.owner,
+          .base = view.base,
+          .rows = view.rows,
           .row_bytes = view.row_bytes};
 }
 
@@ -81,7 +84,8 @@ Value Forward::attend(const Attention& attn, std::int64_t index, const Value& q,
   const double scale = 1.0 / std::sqrt(static_cast<double>(config_.head_dim));
   const Value sink = e_.weight(attn.attn_sink);
   const bool compressed = config_.ratio(index) > 0;
-  const ops::SparseAttnAttrs attrs{.scale = scale, .window = shape_.window_span,
+  const ops::SparseAttnAttrs attrs{.scale = scale,
+                                   .window = shape_.window_span,
                                    .holes = shape_.holes_front ? ops::Holes::kFront : ops::Holes::kEnd};
   e_.at("o");
   if (shape_.is_decode()) {
@@ -92,15 +96,15 @@ Value Forward::attend(const Attention& attn, std::int64_t index, const Value& q,
     }
     return ops::sparse_attn(e_, args, attrs);
   }
-  ops::SparseAttnVarlenOperands args{.q = q, .window_buf = window.buffer, .win_index = window.index,
-                                 .wcount = window.count, .sink = sink};
+  ops::SparseAttnVarlenOperands args{
+      .q = q, .window_buf = window.buffer, .win_index = window.index, .wcount = window.count, .sink = sink};
   ops::PageView pages;
   if (compressed) {
     const kv::CacheView& view = context_.layout->ca(config_.kv_source(index));
     pages = {.base = view.base, .rows = view.rows, .row_bytes = view.row_bytes};
     args.root = blocks;
-    args.block_table = host_s32("block_table", {shape_.num_seqs, shape_.table_width}, 0,
-                                context_.layout->params().num_blocks);
+    args.block_table =
+        host_s32("block_table", {shape_.num_seqs, shape_.table_width}, 0, context_.layout->params().num_blocks);
     args.seq = host_s32("seq", {num_tokens()}, 0, shape_.num_seqs - 1);
     args.ids = selection_.ids;
     args.scount = selection_.count;
@@ -113,8 +117,8 @@ Value Forward::project_out(const Attention& attn, const Value& o, bool compresse
   const ops::RopeTables tables = rope_tables(compressed);
   const Value rotated = ops::rope(e_.at("o_unrotated"), o, tables, ops::Rotation::kConjugate);
   const Value groups = ops::reshape(e_, rotated, {t, config_.o_groups, config_.output_group_width()});
-  const Value z = ops::grouped_einsum(e_.at("wo_a"), groups,
-                                      {.w = e_.weight(attn.wo_a.weight), .ws = e_.weight(attn.wo_a.scale)});
+  const Value z =
+      ops::grouped_einsum(e_.at("wo_a"), groups, {.w = e_.weight(attn.wo_a.weight), .ws = e_.weight(attn.wo_a.scale)});
   return linear("out", quantise(ops::reshape(e_, z, {t, config_.output_rank()})), attn.wo_b);
 }
 
@@ -125,8 +129,8 @@ Value Forward::attention(const Layer& layer, std::int64_t index, const Value& x)
   const Value qa = linear("wq_a", xq, attn.wq_a);
   const Value qr = ops::rmsnorm(e_.at("qr"), qa, e_.weight(attn.q_norm), config_.rms_norm_eps);
   const QuantisedRows qrq = quantise(qr);
-  const Value heads = ops::reshape(e_, linear("wq_b", qrq, attn.wq_b),
-                                   {num_tokens(), config_.num_attention_heads, config_.head_dim});
+  const Value heads =
+      ops::reshape(e_, linear("wq_b", qrq, attn.wq_b), {num_tokens(), config_.num_attention_heads, config_.head_dim});
   const ops::RopeTables tables = rope_tables(compressed);
   const Value q = ops::rope(e_.at("q"), heads, tables);
   const WindowRows window = window_rows(index, window_records(attn, xq, compressed));
@@ -149,10 +153,9 @@ Value Forward::attention_cut(const Layer& layer, std::int64_t index, const Value
   window.index = host_s32("source_swa_index", {num_tokens(), shape_.window_span}, 0, window.buffer.shape()[0] - 1);
   window.count = host_s32("source_swa_count", {num_tokens()}, 0, shape_.window_span);
   const Value qa = linear("wq_a", quantise(x), attn.wq_a);
-  const QuantisedRows qr =
-      quantise(ops::rmsnorm(e_.at("qr"), qa, e_.weight(attn.q_norm), config_.rms_norm_eps));
-  const Value heads = ops::reshape(e_, linear("wq_b", qr, attn.wq_b),
-                                   {num_tokens(), config_.num_attention_heads, config_.head_dim});
+  const QuantisedRows qr = quantise(ops::rmsnorm(e_.at("qr"), qa, e_.weight(attn.q_norm), config_.rms_norm_eps));
+  const Value heads =
+      ops::reshape(e_, linear("wq_b", qr, attn.wq_b), {num_tokens(), config_.num_attention_heads, config_.head_dim});
   const ops::RopeTables tables = rope_tables(true);
   const Value q = ops::rope(e_.at("q"), heads, tables);
   publish_selection(layer, index, x, qr);

@@ -1,9 +1,9 @@
 // The DSpark draft: blocks over the ring rows and all rows of the draft block, and the Markov correction
 // (speculative.md 1.3).
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "model/deepseek_v41/forward.h"
 #include "ops/elementwise/elementwise.h"
@@ -31,12 +31,15 @@ StepShape block_shape(const checkpoint::ModelConfig& config, const DraftShape& s
 }  // namespace
 
 DraftForward::DraftForward(graph::Emitter& e, const ModelContext& context, const DraftShape& shape)
-    : shape_(shape), step_(block_shape(*context.config, shape)), forward_(e, context, step_), e_(e), context_(context) {}
+    : shape_(shape),
+      step_(block_shape(*context.config, shape)),
+      forward_(e, context, step_),
+      e_(e),
+      context_(context) {}
 
 void DraftForward::prologue() {
   forward_.states = e_.state("kv_states", context_.layout->states_type());
-  const Value ids =
-      forward_.host_s32("input_ids", {step_.rows.num_tokens}, 0, context_.config->vocab_size - 1);
+  const Value ids = forward_.host_s32("input_ids", {step_.rows.num_tokens}, 0, context_.config->vocab_size - 1);
   const Value x = ops::embed_rows(e_.at("mtp.embed"), e_.weight(context_.weights->embed), ids);
   auto init = ops::hc_init(e_, x, context_.config->hc_mult);
   forward_.streams = init.streams;
@@ -63,11 +66,13 @@ Value DraftForward::attention(const Attention& attn, std::int64_t index, const V
                                        state_view(view));
   const Value entries = forward_.host_s32("window_index", {num_rows * step_.window_span}, 0, ring_rows + num_rows - 1);
   const Value window = ops::gather_rows(e_.at("window"), ops::concat(e_, std::array{ring, own}, 0), entries);
-  const Value o = ops::sparse_attn(
-      e_.at("o"), {.q = q, .window = window,
-                   .wcount = forward_.host_s32("window_count", {num_rows}, 0, step_.window_span),
-                   .sink = e_.weight(attn.attn_sink)},
-      {.scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim)), .window = step_.window_span});
+  const Value o =
+      ops::sparse_attn(e_.at("o"),
+                       {.q = q,
+                        .window = window,
+                        .wcount = forward_.host_s32("window_count", {num_rows}, 0, step_.window_span),
+                        .sink = e_.weight(attn.attn_sink)},
+                       {.scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim)), .window = step_.window_span});
   return forward_.project_out(attn, o, false);
 }
 
@@ -92,7 +97,8 @@ DraftForward::Result DraftForward::epilogue() {
 std::pair<Value, Value> markov_step(graph::Emitter& e, const ModelContext& context, std::int64_t num_requests) {
   const checkpoint::ModelConfig& config = *context.config;
   const Draft& draft = *context.weights->draft;
-  const Value previous = e.host("markov.previous", {DType::kS32, {num_requests}}, graph::InputRange{0, config.vocab_size - 1});
+  const Value previous =
+      e.host("markov.previous", {DType::kS32, {num_requests}}, graph::InputRange{0, config.vocab_size - 1});
   const Value raw = e.host("markov.raw_logits", {DType::kF32, {num_requests, config.vocab_size}});
   const Value hidden = e.host("markov.hidden", {DType::kBF16, {num_requests, config.hidden_size}});
   const Value row = ops::embed_rows(e.at("markov.embed"), e.weight(draft.markov_embed), previous);

@@ -37,10 +37,8 @@ QuantisedRows Forward::quantise(const Value& x) {
 }
 
 Value Forward::linear(std::string_view name, const QuantisedRows& x, const Quantised& w) {
-  const auto order =
-      context_.modes.fp8_order == "v16" ? ops::BlockOrder::kV16 : ops::BlockOrder::kReferenceBlocks;
-  return ops::linear_blockquant(e_.at(name), x, {.w = e_.weight(w.weight), .ws = e_.weight(w.scale)},
-                                {.order = order});
+  const auto order = context_.modes.fp8_order == "v16" ? ops::BlockOrder::kV16 : ops::BlockOrder::kReferenceBlocks;
+  return ops::linear_blockquant(e_.at(name), x, {.w = e_.weight(w.weight), .ws = e_.weight(w.scale)}, {.order = order});
 }
 
 void Forward::prologue() {
@@ -60,10 +58,9 @@ void Forward::prologue() {
 
 void Forward::site(std::string_view name, const HcSite& weights, const Sublayer& sublayer) {
   const graph::PathScope path(e_, name);
-  const auto mix = ops::hc_mixes(e_.at("mixes"), streams,
-                                 {e_.weight(weights.fn), e_.weight(weights.scale), e_.weight(weights.base)},
-                                 {.iters = config_.hc_sinkhorn_iters, .eps = config_.hc_eps,
-                                  .norm_eps = config_.rms_norm_eps});
+  const auto mix =
+      ops::hc_mixes(e_.at("mixes"), streams, {e_.weight(weights.fn), e_.weight(weights.scale), e_.weight(weights.base)},
+                    {.iters = config_.hc_sinkhorn_iters, .eps = config_.hc_eps, .norm_eps = config_.rms_norm_eps});
   const Value y = sublayer();
   streams = ops::hc_expand(e_.at("expand"), y, streams, mix.post, mix.comb);
   pre = mix.pre;
@@ -101,8 +98,11 @@ void Forward::engram(std::int64_t index) {
   const Value mask = host_s32("engram_mask", {num_tokens()}, 0, 1);
   const Value kv = linear("kv", quantise(rows), layer.engram->wkv);
   streams = ops::engram_gate(e_.at("out"),
-                             {.streams = streams, .kv = kv, .wq = e_.weight(layer.engram->q_weight),
-                              .wk = e_.weight(layer.engram->k_weight), .mask = mask},
+                             {.streams = streams,
+                              .kv = kv,
+                              .wq = e_.weight(layer.engram->q_weight),
+                              .wk = e_.weight(layer.engram->k_weight),
+                              .mask = mask},
                              config_.rms_norm_eps);
 }
 

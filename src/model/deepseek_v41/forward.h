@@ -62,9 +62,9 @@ class Forward {
   };
   /// Selection published by the last selection owner for the layers after it.
   struct Selection {
-    Value ids;     ///< s32 [T, k]
-    Value count;   ///< s32 [T]
-    Value records; ///< decode: u8 [T*k, row_bytes], gathered once per owner
+    Value ids;      ///< s32 [T, k]
+    Value count;    ///< s32 [T]
+    Value records;  ///< decode: u8 [T*k, row_bytes], gathered once per owner
   };
   struct WindowRows {
     Value buffer;  ///< u8 [N, row_bytes]

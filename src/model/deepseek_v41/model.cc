@@ -24,10 +24,12 @@ Status Model::prepare(std::vector<std::int32_t> token_classes) {
   weights_ = bind_weights(checkpoint_);
   const checkpoint::ModelConfig& c = config();
   rope_main_ = numeric::rope_frequencies({.dim = c.qk_rope_head_dim, .base = c.rope_theta});
-  rope_compressed_ = numeric::rope_frequencies({.dim = c.qk_rope_head_dim, .base = c.compress_rope_theta,
+  rope_compressed_ = numeric::rope_frequencies({.dim = c.qk_rope_head_dim,
+                                                .base = c.compress_rope_theta,
                                                 .factor = c.rope_factor,
                                                 .original_length = c.original_max_position_embeddings,
-                                                .beta_fast = c.rope_beta_fast, .beta_slow = c.rope_beta_slow});
+                                                .beta_fast = c.rope_beta_fast,
+                                                .beta_slow = c.rope_beta_slow});
   if (c.engram_layer_ids.empty()) return {};
   classes_ = std::move(token_classes);
   if (static_cast<std::int64_t>(classes_.size()) != c.vocab_size) {
@@ -40,8 +42,11 @@ Status Model::prepare(std::vector<std::int32_t> token_classes) {
                   num_classes, c.engram_compressed_vocab_size);
   }
   for (const checkpoint::EngramLayout& layout : checkpoint_.engram_layouts()) {
-    hashes_.push_back({.max_ngram = c.engram_max_ngram_size, .heads = c.engram_n_heads, .primes = layout.primes,
-                       .offsets = layout.offsets, .multipliers = layout.multipliers,
+    hashes_.push_back({.max_ngram = c.engram_max_ngram_size,
+                       .heads = c.engram_n_heads,
+                       .primes = layout.primes,
+                       .offsets = layout.offsets,
+                       .multipliers = layout.multipliers,
                        .pad_class = token_class(static_cast<std::int32_t>(c.engram_pad_token_id))});
   }
   return {};

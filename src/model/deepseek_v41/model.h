@@ -30,7 +30,7 @@ class Model {
   std::int32_t token_class(std::int32_t token) const { return classes_[static_cast<std::size_t>(token)]; }
   /// Hash constants of Engram layer number i (position in engram_layer_ids).
   const ops::EngramHash& engram_hash(std::int64_t i) const { return hashes_[static_cast<std::size_t>(i)]; }
-  const std::vector<float>& rope_main() const { return rope_main_; }          ///< [rope dim / 2]
+  const std::vector<float>& rope_main() const { return rope_main_; }  ///< [rope dim / 2]
   const std::vector<float>& rope_compressed() const { return rope_compressed_; }
 
   Model(const Model&) = delete;

@@ -34,9 +34,7 @@ class Binder {
     ref.tensor.type.dtype = DType::kU8;
     return ref;
   }
-  Quantised quantised(const std::string& module) const {
-    return {bytes(module + ".weight"), bytes(module + ".scale")};
-  }
+  Quantised quantised(const std::string& module) const { return {bytes(module + ".weight"), bytes(module + ".scale")}; }
 
   WeightRef stacked(const std::string& name, const std::string& prefix, const std::string& suffix, std::int64_t count) {
     auto table = std::make_unique<std::vector<const void*>>();
@@ -57,13 +55,21 @@ class Binder {
             stacked(name + ".scale", each, "." + matrix + ".scale", count)};
   }
 
-  HcSite site(const std::string& name) const { return {plain(name + "_fn"), plain(name + "_base"), plain(name + "_scale")}; }
+  HcSite site(const std::string& name) const {
+    return {plain(name + "_fn"), plain(name + "_base"), plain(name + "_scale")};
+  }
 
   Attention attention(const std::string& p, std::int64_t index) const {
-    Attention a{.attn_sink = plain(p + "attn_sink"), .wq_a = quantised(p + "wq_a"), .wq_b = quantised(p + "wq_b"),
-                .wkv = quantised(p + "wkv"), .wo_a = quantised(p + "wo_a"), .wo_b = quantised(p + "wo_b"),
-                .q_norm = plain(p + "q_norm.weight"), .kv_norm = plain(p + "kv_norm.weight"),
-                .compressor = nullptr, .indexer = nullptr};
+    Attention a{.attn_sink = plain(p + "attn_sink"),
+                .wq_a = quantised(p + "wq_a"),
+                .wq_b = quantised(p + "wq_b"),
+                .wkv = quantised(p + "wkv"),
+                .wo_a = quantised(p + "wo_a"),
+                .wo_b = quantised(p + "wo_b"),
+                .q_norm = plain(p + "q_norm.weight"),
+                .kv_norm = plain(p + "kv_norm.weight"),
+                .compressor = nullptr,
+                .indexer = nullptr};
     if (index >= config_.num_hidden_layers) return a;
     const bool owner = config_.is_kv_source(index);
     if (owner) {
@@ -74,19 +80,24 @@ class Binder {
     }
     if (config_.is_index_source(index)) {
       const std::string i = p + "indexer.";
-      a.indexer = std::make_unique<Indexer>(
-          Indexer{quantised(i + "wq_b"), plain(i + "weights_proj.weight"),
-                  owner ? plain(i + "wk.weight") : WeightRef{}, owner ? plain(i + "k_norm.weight") : WeightRef{}});
+      a.indexer = std::make_unique<Indexer>(Indexer{quantised(i + "wq_b"), plain(i + "weights_proj.weight"),
+                                                    owner ? plain(i + "wk.weight") : WeightRef{},
+                                                    owner ? plain(i + "k_norm.weight") : WeightRef{}});
     }
     return a;
   }
 
   Moe moe(const std::string& prefix, std::int64_t num_experts) {
     const std::string p = prefix + "ffn.";
-    Moe m{.gate = plain(p + "gate.weight"), .bias = plain(p + "gate.bias"), .bias_vl = {},
-          .w1 = experts(prefix, "w1", num_experts), .w3 = experts(prefix, "w3", num_experts),
-          .w2 = experts(prefix, "w2", num_experts), .shared_w1 = quantised(p + "shared_experts.w1"),
-          .shared_w3 = quantised(p + "shared_experts.w3"), .shared_w2 = quantised(p + "shared_experts.w2")};
+    Moe m{.gate = plain(p + "gate.weight"),
+          .bias = plain(p + "gate.bias"),
+          .bias_vl = {},
+          .w1 = experts(prefix, "w1", num_experts),
+          .w3 = experts(prefix, "w3", num_experts),
+          .w2 = experts(prefix, "w2", num_experts),
+          .shared_w1 = quantised(p + "shared_experts.w1"),
+          .shared_w3 = quantised(p + "shared_experts.w3"),
+          .shared_w2 = quantised(p + "shared_experts.w2")};
     if (checkpoint_.find(p + "gate.bias_vl") != nullptr) m.bias_vl = plain(p + "gate.bias_vl");
     return m;
   }
@@ -97,9 +108,13 @@ class Binder {
   }
 
   Layer layer(const std::string& p, std::int64_t index, std::int64_t num_experts) {
-    Layer l{.attn_norm = plain(p + "attn_norm.weight"), .ffn_norm = plain(p + "ffn_norm.weight"),
-            .hc_attn = site(p + "hc_attn"), .hc_ffn = site(p + "hc_ffn"), .attn = attention(p + "attn.", index),
-            .ffn = moe(p, num_experts), .engram = nullptr};
+    Layer l{.attn_norm = plain(p + "attn_norm.weight"),
+            .ffn_norm = plain(p + "ffn_norm.weight"),
+            .hc_attn = site(p + "hc_attn"),
+            .hc_ffn = site(p + "hc_ffn"),
+            .attn = attention(p + "attn.", index),
+            .ffn = moe(p, num_experts),
+            .engram = nullptr};
     if (index < config_.num_hidden_layers && config_.has_engram(index)) l.engram = engram(p + "engram.");
     return l;
   }

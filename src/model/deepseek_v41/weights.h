@@ -43,24 +43,24 @@ struct Indexer {
 };
 
 struct Attention {
-  WeightRef attn_sink;                        ///< f32 [H]
-  Quantised wq_a, wq_b, wkv, wo_a, wo_b;      ///< [q_lora, D], [H*C, q_lora], [C, D], [G*R, H*C/G], [D, G*R]
-  WeightRef q_norm, kv_norm;                  ///< bf16 [q_lora], [C]
-  std::unique_ptr<Compressor> compressor;     ///< KV owners
-  std::unique_ptr<Indexer> indexer;           ///< selection owners
+  WeightRef attn_sink;                     ///< f32 [H]
+  Quantised wq_a, wq_b, wkv, wo_a, wo_b;   ///< [q_lora, D], [H*C, q_lora], [C, D], [G*R, H*C/G], [D, G*R]
+  WeightRef q_norm, kv_norm;               ///< bf16 [q_lora], [C]
+  std::unique_ptr<Compressor> compressor;  ///< KV owners
+  std::unique_ptr<Indexer> indexer;        ///< selection owners
 };
 
 struct Moe {
-  WeightRef gate;             ///< bf16 [E, D]
-  WeightRef bias, bias_vl;    ///< f32 [E]
-  Quantised w1, w3, w2;       ///< all experts, segmented: u8 [E, I, D/2], [E, I, D/2], [E, D, I/2]
+  WeightRef gate;                             ///< bf16 [E, D]
+  WeightRef bias, bias_vl;                    ///< f32 [E]
+  Quantised w1, w3, w2;                       ///< all experts, segmented: u8 [E, I, D/2], [E, I, D/2], [E, D, I/2]
   Quantised shared_w1, shared_w3, shared_w2;  ///< [I, D], [I, D], [D, I]
 };
 
 struct Engram {
-  ConstTensorRef table;   ///< u8 [rows, dim] e4m3fn codes, read by the host only
-  ConstTensorRef scales;  ///< u8 [rows, dim/32]
-  Quantised wkv;          ///< [(S+1)*D, columns*dim]
+  ConstTensorRef table;          ///< u8 [rows, dim] e4m3fn codes, read by the host only
+  ConstTensorRef scales;         ///< u8 [rows, dim/32]
+  Quantised wkv;                 ///< [(S+1)*D, columns*dim]
   WeightRef q_weight, k_weight;  ///< bf16 [S, D]
 };
 
@@ -83,9 +83,9 @@ struct Draft {
 };
 
 struct Weights {
-  WeightRef embed;  ///< bf16 [V, D]
-  WeightRef head;   ///< bf16 [V, D]
-  WeightRef norm;   ///< bf16 [D]
+  WeightRef embed;            ///< bf16 [V, D]
+  WeightRef head;             ///< bf16 [V, D]
+  WeightRef norm;             ///< bf16 [D]
   std::vector<Layer> layers;  ///< trunk layers
   std::vector<Layer> stages;  ///< draft stages mtp.0 ...
   std::unique_ptr<Draft> draft;

@@ -18,9 +18,7 @@ inline constexpr std::array<std::uint8_t, 16> kE2M1AsE4M3 = {0x00, 0x30, 0x38, 0
 
 constexpr float decode_e2m1(int code) { return kE2M1Values[static_cast<std::size_t>(code & 15)]; }
 /// Code of element i of a packed row.
-constexpr int packed_e2m1(const std::uint8_t* packed, std::int64_t i) {
-  return (packed[i / 2] >> (4 * (i & 1))) & 15;
-}
+constexpr int packed_e2m1(const std::uint8_t* packed, std::int64_t i) { return (packed[i / 2] >> (4 * (i & 1))) & 15; }
 constexpr float decode_packed_e2m1(const std::uint8_t* packed, std::int64_t i) {
   return decode_e2m1(packed_e2m1(packed, i));
 }

@@ -16,10 +16,10 @@ namespace {
 std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 
 TEST(Exp32, PrintedValues) {
-  const std::pair<float, std::uint32_t> cases[] = {
-      {0.0F, 0x3F800000},   {-0.5F, 0x3F1B4598},  {-1.0F, 0x3EBC5AB2}, {-2.5F, 0x3DA81C2E},
-      {-10.0F, 0x383E6BCE}, {-50.0F, 0x1B692BEB}, {-86.9F, 0x00C60F89}, {-1e30F, 0x00000000},
-      {1.0F, 0x402DF854},   {3.25F, 0x41CE529E},  {80.0F, 0x792ABBCE}, {89.0F, 0x7F800000}};
+  const std::pair<float, std::uint32_t> cases[] = {{0.0F, 0x3F800000},   {-0.5F, 0x3F1B4598},  {-1.0F, 0x3EBC5AB2},
+                                                   {-2.5F, 0x3DA81C2E},  {-10.0F, 0x383E6BCE}, {-50.0F, 0x1B692BEB},
+                                                   {-86.9F, 0x00C60F89}, {-1e30F, 0x00000000}, {1.0F, 0x402DF854},
+                                                   {3.25F, 0x41CE529E},  {80.0F, 0x792ABBCE},  {89.0F, 0x7F800000}};
   for (const auto& [x, want] : cases) EXPECT_EQ(bits_of(exp32(x)), want) << x;
   EXPECT_TRUE(std::isnan(exp32(std::numeric_limits<float>::quiet_NaN())));
   EXPECT_GT(exp32(-87.0F), 0.0F);
@@ -115,7 +115,8 @@ TEST(V16, HcChunksAreStreamMajorAndAddedInOrder) {
     }
     want += v16_dot<ColumnMap::kF32>(static_cast<std::int64_t>(cx.size()), cx.data(), cw.data());
   }
-  const float got = hc_dot(hidden, streams, [&](std::int64_t k) { return x[k]; }, [&](std::int64_t k) { return w[k]; });
+  const float got = hc_dot(
+      hidden, streams, [&](std::int64_t k) { return x[k]; }, [&](std::int64_t k) { return w[k]; });
   EXPECT_EQ(bits_of(got), bits_of(want));
   EXPECT_EQ(hc_num_chunks(5120), 40);
 }
@@ -130,13 +131,18 @@ TEST(RopeTable, PrintedCosinesAndSines) {
     std::size_t i;
     std::uint32_t cos, sin;
   };
-  const Case cases[] = {
-      {&kMain, 1, 1, 0x3F3B54B0, 0x3F2E7ACE},          {&kMain, 1023, 1, 0x3F544468, 0x3F0F1A83},
-      {&kMain, 1023, 16, 0xBF316545, 0xBF38926C},      {&kMain, 1048575, 0, 0x3F49BD23, 0xBF1D9959},
-      {&kMain, 1048575, 1, 0x3DBB744F, 0xBF7EECE6},    {&kMain, 1048575, 31, 0xBCEC5703, 0x3F7FE4B8},
-      {&kCompressed, 1, 1, 0x3F45D205, 0x3F227D83},    {&kCompressed, 1023, 1, 0x3F786085, 0xBE780707},
-      {&kCompressed, 1023, 16, 0xBF2DECD6, 0x3F3BD887}, {&kCompressed, 1048575, 1, 0x3F547C5D, 0x3F0EC760},
-      {&kCompressed, 1048575, 16, 0x3F4E4C20, 0x3F17953D}, {&kCompressed, 1048575, 31, 0x3F53E9CC, 0x3F0FA08F}};
+  const Case cases[] = {{&kMain, 1, 1, 0x3F3B54B0, 0x3F2E7ACE},
+                        {&kMain, 1023, 1, 0x3F544468, 0x3F0F1A83},
+                        {&kMain, 1023, 16, 0xBF316545, 0xBF38926C},
+                        {&kMain, 1048575, 0, 0x3F49BD23, 0xBF1D9959},
+                        {&kMain, 1048575, 1, 0x3DBB744F, 0xBF7EECE6},
+                        {&kMain, 1048575, 31, 0xBCEC5703, 0x3F7FE4B8},
+                        {&kCompressed, 1, 1, 0x3F45D205, 0x3F227D83},
+                        {&kCompressed, 1023, 1, 0x3F786085, 0xBE780707},
+                        {&kCompressed, 1023, 16, 0xBF2DECD6, 0x3F3BD887},
+                        {&kCompressed, 1048575, 1, 0x3F547C5D, 0x3F0EC760},
+                        {&kCompressed, 1048575, 16, 0x3F4E4C20, 0x3F17953D},
+                        {&kCompressed, 1048575, 31, 0x3F53E9CC, 0x3F0FA08F}};
   for (const Case& c : cases) {
     const std::vector<float> frequencies = rope_frequencies(*c.spec);
     ASSERT_EQ(frequencies.size(), 32U);

@@ -16,7 +16,7 @@ namespace deepinfer::numeric {
 namespace {
 
 constexpr float kAct32Floor = 1e-4F;
-constexpr float kSixth = 0x1.555556p-3F;           // fp32(1/6)
+constexpr float kSixth = 0x1.555556p-3F;  // fp32(1/6)
 constexpr float kFp4Floor32 = kE2M1Max * 0x1p-126F;
 constexpr float kFp4Floor16 = kE2M1Max * 0x1p-9F;  // 2^-9 is the smallest positive e4m3fn scale
 constexpr std::uint8_t kE4M3Nan = 0x7F;

@@ -32,8 +32,7 @@ double correction_dim(const RopeSpec& spec, double rotations) {
 /// YaRN: frequencies above `high` are divided by the factor, below `low` kept, blended in between (all fp32).
 void apply_yarn(const RopeSpec& spec, std::vector<float>& frequencies) {
   const double low = std::max(std::floor(correction_dim(spec, spec.beta_fast)), 0.0);
-  const double high =
-      std::min(std::ceil(correction_dim(spec, spec.beta_slow)), static_cast<double>(spec.dim - 1));
+  const double high = std::min(std::ceil(correction_dim(spec, spec.beta_slow)), static_cast<double>(spec.dim - 1));
   const float width = static_cast<float>(std::max(high - low, 0.001));
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
     const float f = frequencies[i];

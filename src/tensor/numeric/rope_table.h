@@ -11,12 +11,12 @@
 namespace deepinfer::numeric {
 
 struct RopeSpec {
-  std::int64_t dim = 64;              ///< rotary channels, even
+  std::int64_t dim = 64;  ///< rotary channels, even
   double base = 10000.0;
-  double factor = 1.0;                ///< YaRN context extension; 1 = no YaRN
-  std::int64_t original_length = 0;   ///< YaRN only: trained context
-  double beta_fast = 32.0;            ///< YaRN only
-  double beta_slow = 1.0;             ///< YaRN only
+  double factor = 1.0;               ///< YaRN context extension; 1 = no YaRN
+  std::int64_t original_length = 0;  ///< YaRN only: trained context
+  double beta_fast = 32.0;           ///< YaRN only
+  double beta_slow = 1.0;            ///< YaRN only
 };
 
 /// dim / 2 frequencies.

@@ -65,7 +65,8 @@ float v16_dot(std::int64_t n, const X& x, const W& w) {
 /// V16 of two fp32 arrays.
 template <ColumnMap kMap>
 float v16_dot(std::int64_t n, const float* x, const float* w) {
-  return v16_dot<kMap>(n, [x](std::int64_t k) { return x[k]; }, [w](std::int64_t k) { return w[k]; });
+  return v16_dot<kMap>(
+      n, [x](std::int64_t k) { return x[k]; }, [w](std::int64_t k) { return w[k]; });
 }
 
 /// Sum by 8 chains (element i mod 8, ascending) and the 8-lane tree: block sums of attention weights.
