@@ -57,7 +57,7 @@ class Render : public Action {
     // The official recipe ignores unknown fields.
     const bool check = settings.request.profile == prompt::Profile::kDefault;
     DI_TRY(map_json_lines(flags_.input, [&](const Json& line) -> Result<Json> {
-      if (check) DI_TRY(check_request_fields(line));
+      if (Status known = check_request_fields(line); check && !known) return tl::unexpected(known.error());
       return prompt::render_line(line, tokenizer ? &*tokenizer : nullptr, settings);
     }));
     return 0;
