@@ -104,7 +104,6 @@ TEST_P(GoldenModel, PrefillOfShortPromptsIsTypical) {
     const double error = rms_rel(found.data(), static_cast<const float*>(expected.data), expected.type.num_elements());
     EXPECT_LT(error, limit) << prompt;
     RecordProperty(prompt, std::to_string(error));
-    std::printf("%s %s rms_rel %.3g\n", GetParam(), prompt, error);
   }
 }
 

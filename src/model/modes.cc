@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "base/error.h"
-#include "tensor/numeric/range.h"
 
 namespace deepinfer::model {
 namespace {

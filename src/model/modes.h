@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "deepinfer/status.h"
+#include "tensor/numeric/range.h"
 
 namespace deepinfer::model {
 
@@ -19,7 +20,7 @@ struct NumericModes {
   AttentionList attention_list = AttentionList::kCanonical;  ///< reference: the layouts of numerics.md 7
   std::string fp8_order = "v16";                             ///< v16 | reference_blocks
   std::int64_t prefill_tail = -1;                            ///< -1 = exact, 0 = full, else tokens (model.md 10)
-  double fp8_range = 448;                                    ///< activations and window rows
+  double fp8_range = double{numeric::kE4M3FnMax};            ///< activations and window rows
 
   bool operator==(const NumericModes&) const = default;
 };

@@ -4,6 +4,7 @@
 #include "ops/quant_act/quant_format.h"
 #include "ops/registry.h"
 #include "ops/shape_rules.h"
+#include "tensor/numeric/range.h"
 
 namespace deepinfer::ops {
 namespace {
@@ -30,7 +31,8 @@ Result<std::vector<TensorType>> infer_unpack(std::span<const TensorType> in, con
   return std::vector{TensorType{DType::kBF16, {in[0].shape[0], width}}};
 }
 
-const graph::AttrDecl kPackAttrs[] = {{"kind", graph::AttrKind::kWord}, {"max", graph::AttrKind::kFloat, 448.0}};
+const graph::AttrDecl kPackAttrs[] = {{"kind", graph::AttrKind::kWord},
+                                      {"max", graph::AttrKind::kFloat, double{numeric::kE4M3FnMax}}};
 const graph::AttrDecl kUnpackAttrs[] = {{"kind", graph::AttrKind::kWord}, {"width", graph::AttrKind::kInt}};
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "graph/emitter.h"
+#include "tensor/numeric/range.h"
 
 namespace deepinfer::ops {
 
@@ -23,7 +24,8 @@ namespace deepinfer::ops {
 /// x     [M, N]          bf16
 /// rows  [M, row_bytes]  u8
 /// `max` is the e4m3 range of the profile (448 or 224); ca and ica ignore it.
-graph::Value kv_pack(graph::Emitter& e, const graph::Value& x, std::string_view kind, double max = 448.0);
+graph::Value kv_pack(graph::Emitter& e, const graph::Value& x, std::string_view kind,
+                     double max = double{numeric::kE4M3FnMax});
 
 /// The exact inverse of the encoding: rows [M, row_bytes] u8 -> bf16 [M, width].
 graph::Value kv_unpack(graph::Emitter& e, const graph::Value& rows, std::string_view kind, std::int64_t width);

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "graph/emitter.h"
+#include "tensor/numeric/range.h"
 
 namespace deepinfer::ops {
 
@@ -35,6 +36,6 @@ struct ExpertMatrices {
 };
 /// `max` is the activation range of the profile (448 or 224).
 graph::Value moe_experts_dense(graph::Emitter& e, const MoeInput& input, const ExpertMatrices& experts, double limit,
-                               double max = 448.0);
+                               double max = double{numeric::kE4M3FnMax});
 
 }  // namespace deepinfer::ops

@@ -3,6 +3,7 @@
 #include "ops/quant_act/quant_act_kernels.h"
 #include "ops/registry.h"
 #include "ops/shape_rules.h"
+#include "tensor/numeric/range.h"
 
 namespace deepinfer::ops {
 namespace {
@@ -11,8 +12,8 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const grap
   DI_TRY(graph::expect_operands(in, 1, 1));
   const auto format = quant_format(attrs);
   DI_TRY(graph::expect(format.has_value(), kQuantFormats));
-  const bool fits = in[0].dtype == DType::kBF16 && in[0].shape.rank() >= 1 &&
-                    in[0].shape.back() % quant_block(*format) == 0;
+  const bool fits =
+      in[0].dtype == DType::kBF16 && in[0].shape.rank() >= 1 && in[0].shape.back() % quant_block(*format) == 0;
   DI_TRY(expect_operand(fits, "x", in[0], "bf16[..., N] with N a multiple of the block"));
   const std::int64_t n = in[0].shape.back();
   return std::vector{with_last(DType::kU8, in[0].shape, code_bytes(*format, n)),
@@ -21,7 +22,7 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> in, const grap
 
 const graph::AttrDecl kAttrs[] = {{"fmt", graph::AttrKind::kWord, graph::Word{"e4m3"}},
                                   {"block", graph::AttrKind::kInt, std::int64_t{32}},
-                                  {"max", graph::AttrKind::kFloat, 448.0},
+                                  {"max", graph::AttrKind::kFloat, double{numeric::kE4M3FnMax}},
                                   {"scale", graph::AttrKind::kWord, graph::Word{"ue8m0"}}};
 
 }  // namespace

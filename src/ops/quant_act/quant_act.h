@@ -12,6 +12,7 @@
 
 #include "graph/emitter.h"
 #include "ops/quant_act/quant_format.h"
+#include "tensor/numeric/range.h"
 
 namespace deepinfer::ops {
 
@@ -22,7 +23,8 @@ struct Quantised {
 };
 
 /// `max`: the e4m3 range, 448 or 224 (profile trn2_224); ignored by the fp4 formats.
-Quantised quant_act(graph::Emitter& e, const graph::Value& x, QuantFormat format, double max = 448.0);
+Quantised quant_act(graph::Emitter& e, const graph::Value& x, QuantFormat format,
+                    double max = double{numeric::kE4M3FnMax});
 
 /// The attributes fmt, block and scale of a format.
 graph::Attrs format_attrs(QuantFormat format);

@@ -40,7 +40,7 @@ Scale power_scale(float amax, float floor, float reciprocal) {
 
 Scale e4m3_scale(float amax) {
   if (std::isnan(amax)) return {0x7F, NAN};
-  const float wanted = std::min(std::max(amax, 6.0F * 0x1p-9F) / 6.0F, 448.0F);
+  const float wanted = std::min(std::max(amax, 6.0F * 0x1p-9F) / 6.0F, numeric::kE4M3FnMax);
   const std::uint8_t byte = nearest(kFp8Values, wanted);
   return {byte, numeric::kE4M3FnValues[byte]};
 }
