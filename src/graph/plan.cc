@@ -159,25 +159,45 @@ class Planner {
     return found != last_use_.end() ? found->second : fallback;
   }
 
+  // Largest first is the rule (graph.md 10.3), but it leaves up to 21 % of holes on the tiny models. So long as the peak
+  // is well above the live bytes, the block that makes the peak goes to the front of the order and all are placed again;
+  // the first placement with the lowest peak is taken. 33 placements of 5,000 blocks are about a second.
   void place_blocks(Plan& plan) {
     std::vector<std::size_t> order;
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       if (blocks_[b].storage == Storage::kArena) order.push_back(b);
     }
+    plan.max_live_bytes = max_live(order);
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return blocks_[a].bytes > blocks_[b].bytes; });
+    const auto end_of = [&](std::size_t b) { return blocks_[b].offset + blocks_[b].bytes; };
+    std::vector<Block> best;
+    for (int round = 0; round <= kPromotions && !order.empty(); ++round) {
+      place_in_order(order);
+      const auto highest = std::max_element(order.begin(), order.end(),
+                                            [&](std::size_t a, std::size_t b) { return end_of(a) < end_of(b); });
+      if (best.empty() || end_of(*highest) < plan.peak_bytes) {
+        plan.peak_bytes = end_of(*highest);
+        best = blocks_;
+      }
+      if (plan.peak_bytes * 100 <= plan.max_live_bytes * kEnoughPercent) break;
+      std::rotate(order.begin(), highest, highest + 1);
+    }
+    if (!best.empty()) blocks_ = std::move(best);
+    plan.arena_bytes = plan.peak_bytes;
+  }
+
+  /// Gives every block the lowest free offset, one after the other.
+  void place_in_order(const std::vector<std::size_t>& order) {
     std::vector<std::size_t> placed;  // by offset
     placed.reserve(order.size());
     for (const std::size_t b : order) {
       blocks_[b].offset = lowest_free_offset(blocks_[b], placed);
-      plan.peak_bytes = std::max(plan.peak_bytes, blocks_[b].offset + blocks_[b].bytes);
       placed.insert(
           std::upper_bound(placed.begin(), placed.end(), b,
                            [&](std::size_t x, std::size_t y) { return blocks_[x].offset < blocks_[y].offset; }),
           b);
     }
-    plan.arena_bytes = plan.peak_bytes;
-    plan.max_live_bytes = max_live(order);
   }
 
   std::int64_t lowest_free_offset(const Block& block, const std::vector<std::size_t>& placed) const {
@@ -217,6 +237,9 @@ class Planner {
       }
     }
   }
+
+  static constexpr int kPromotions = 32;
+  static constexpr std::int64_t kEnoughPercent = 105;  // of the live bytes; the gate is 110
 
   const Graph& graph_;
   const std::int32_t end_;     // "after the last node"
