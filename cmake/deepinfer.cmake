@@ -1,7 +1,8 @@
 # Build rules of the project: one static library a folder, tests and benchmarks beside their sources.
 #
 #   di_library(NAME SOURCES ... DEPS ...)          static library deepinfer_NAME, explicit sources and dependencies
-#   di_test(NAME SOURCES ... DEPS ... [LABELS ...]) gtest program; every case becomes its own ctest entry
+#   di_test(NAME SOURCES ... DEPS ... [LABELS ...]) gtest program; every case becomes its own ctest entry, or none with
+#                                                  NAMED_ONLY (cases share loaded models; di_named_test makes the entries)
 #   di_named_test(CTEST_NAME PROGRAM FILTER)       extra ctest entry of a fixed name over cases of a di_test program
 #   di_bench(NAME SOURCES ... DEPS ...)            google-benchmark program, built on demand (target "benches")
 
@@ -48,7 +49,7 @@ function(di_test name)
   if(NOT DEEPINFER_TESTING)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "NAMED_ONLY" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE deepinfer_flags ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   # Source options, because a target's own options come before those of the flags it links.
@@ -58,7 +59,9 @@ function(di_test name)
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
-  gtest_discover_tests(${name} PROPERTIES LABELS "${ARG_LABELS}" DISCOVERY_TIMEOUT 120)
+  if(NOT ARG_NAMED_ONLY)
+    gtest_discover_tests(${name} PROPERTIES LABELS "${ARG_LABELS}" DISCOVERY_TIMEOUT 120)
+  endif()
 endfunction()
 
 # di_named_test(CTEST_NAME PROGRAM FILTER): one ctest entry of a name that other documents fix, running the gtest cases of
