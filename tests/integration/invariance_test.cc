@@ -163,6 +163,65 @@ TEST_P(Invariance, DISABLED_NightlyThreadsAndInstructionSets) {
   }
 }
 
+// A sequence with an image span and one without share steps; neither sees the other, however the chunks cut the span.
+TEST(InvarianceImages, SpansInChunksAndBesideText) {
+  RunnerOptions options;
+  options.max_model_len = kLength;
+  options.max_num_seqs = 2;
+  const auto runner = make_runner("micro", options);
+  const std::int64_t vocab = vocab_of("micro");
+  const auto tokens = random_tokens("micro", kLength, 77);
+  const std::pair<std::int64_t, std::int64_t> span{21, 40};
+  Stream whole(*runner, tokens, span);
+  const Logits expected = whole.prefill_to(kLength);
+  EXPECT_FALSE(same_rows(Stream(*runner, tokens).prefill_to(kLength), expected, 0, vocab));  // the span matters
+  runner->close_sequence(whole.sequence());
+  for (const std::int64_t chunk : {1, 4, 19, 33}) {
+    Stream image(*runner, tokens, span);
+    Stream text(*runner, random_tokens("micro", kLength, kSeed));
+    while (image.length() < 66) {
+      const std::int64_t at = image.length();
+      const engine::PrefillItem items[] = {{&text.sequence(), chunk, engine::LogitRows::kAll, nullptr},
+                                           {&image.sequence(), chunk, engine::LogitRows::kAll, nullptr}};
+      const Tensor rows = runner->prefill(items);
+      const float* both = rows.as<float>();
+      ASSERT_TRUE(same_rows({both, both + chunk * vocab}, reference("micro"), at, vocab)) << "text, chunk " << chunk;
+      ASSERT_TRUE(same_rows({both + chunk * vocab, both + 2 * chunk * vocab}, expected, at, vocab)) << "chunk " << chunk;
+      text.sequence().length = image.sequence().length = at + chunk;
+    }
+    for (int i = 0; i < 20; ++i) {
+      const std::int64_t at = image.length();
+      const engine::DecodeItem items[] = {{&image.sequence(), 2}, {&text.sequence(), 2}};
+      const Tensor rows = runner->decode(items).value();
+      const float* both = rows.as<float>();
+      ASSERT_TRUE(same_rows({both, both + 2 * vocab}, expected, at, vocab)) << "decode at " << at;
+      ASSERT_TRUE(same_rows({both + 2 * vocab, both + 4 * vocab}, reference("micro"), at, vocab)) << "text, decode at " << at;
+      text.sequence().length = image.sequence().length = at + 2;
+    }
+  }
+}
+
+// Every mode is a function of its own with the same contract.
+TEST(InvarianceModes, ChunksAndDecodeInEveryMode) {
+  for (const auto& [key, value] : {std::pair{"index_scores", "fp32"}, std::pair{"index_scores", "bf16_fma4"},
+                                   std::pair{"fp8_order", "reference_blocks"}}) {
+    RunnerOptions options;
+    options.max_model_len = kLength;
+    const Status known = model::set_mode(options.modes, key, value);
+    ASSERT_TRUE(known.has_value()) << known.error().to_string();
+    const auto runner = make_runner("micro", options);
+    Stream whole(*runner, random_tokens("micro", kLength, kSeed));
+    const Logits expected = whole.prefill_to(kLength);
+    runner->close_sequence(whole.sequence());
+    Stream cut(*runner, random_tokens("micro", kLength, kSeed));
+    EXPECT_TRUE(same_rows(cut.prefill_to(50, 7), expected, 0, vocab_of("micro"))) << key << "=" << value;
+    while (cut.length() < 130) {
+      const std::int64_t at = cut.length();
+      ASSERT_TRUE(same_rows(cut.decode(1 + at % 6), expected, at, vocab_of("micro"))) << key << "=" << value;
+    }
+  }
+}
+
 // The comparison itself must be able to fail: one other token changes every later row and no earlier one.
 TEST(InvarianceControl, AnotherTokenIsNoticed) {
   RunnerOptions options;

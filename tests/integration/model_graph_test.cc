@@ -157,6 +157,20 @@ TEST(RunnerSelect, TooManyRowsNameTheValueAndTheLargestSize) {
   EXPECT_NE(size.error().message.find("24"), std::string::npos) << size.error().message;
 }
 
+TEST(RunnerSelect, AStepThatIsTooLargeIsRefusedWithoutRunning) {
+  RunnerOptions options = options_for(GraphMode::kGraph);
+  options.max_num_seqs = 1;
+  const auto runner = make_runner("micro", options);
+  Stream stream(*runner, random_tokens("micro", 40, 1));
+  stream.prefill(20);
+  const Roots before = save_roots(*runner);
+  const engine::DecodeItem items[] = {{&stream.sequence(), 4}, {&stream.sequence(), 4}};
+  const auto rows = runner->decode(items);
+  ASSERT_FALSE(rows.has_value());
+  EXPECT_EQ(rows.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_TRUE(same_bytes(save_roots(*runner).states, before.states));
+}
+
 TEST(RunnerSelect, ReplaysIntoTheSameBuffer) {
   engine::ModelRunner& runner = tracer("micro");
   engine::GraphRunner graphs(runner);

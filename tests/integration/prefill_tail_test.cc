@@ -1,7 +1,9 @@
 // Prefill skipping (model.md 10): with the exact tail every generated token has the bits of the full prefill; a bounded
 // tail is another, chunk-independent function; short prompts are untouched.
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <random>
 
 #include <fmt/format.h>
 
@@ -132,6 +134,63 @@ TEST(PrefillTail, BoundedTailIgnoresChunks) {
     for (const float value : expected.logits) ASSERT_TRUE(std::isfinite(value));
     for (const std::int64_t chunk : {7, 64, 137}) {
       expect_same(bounded.run(chunk), expected, bounded.vocab(), fmt::format("{} tail {} chunk {}", what.model, tail, chunk));
+    }
+  }
+}
+
+// Sequences of different lengths share prefill steps: some rows of a step belong to tails, others do not, and a short
+// prompt has no tail at all. A second turn then goes on behind the answer.
+TEST(PrefillTail, CompanionsAndSecondTurn) {
+  for (const std::string name : {"micro", "tiny-chat"}) {
+    const std::int64_t exact = exact_tail(name);
+    const std::vector<std::int64_t> prompts{exact + 100, exact + 13, exact - 5, exact * 3, 3};
+    RunnerOptions options;
+    options.max_model_len = exact * 2 + 300;
+    options.max_num_seqs = static_cast<std::int64_t>(prompts.size());
+    const auto runner = make_runner(name, options);
+    const std::int64_t vocab = runner->model().config().vocab_size;
+    std::vector<Logits> expected;
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      Stream alone(*runner, random_tokens(name, prompts[i] + 80, static_cast<std::uint32_t>(50 + i)));
+      expected.push_back(alone.prefill_to(alone.total()));
+    }
+    std::mt19937 rng(9);
+    for (int run = 0; run < 4; ++run) {
+      std::vector<std::unique_ptr<Stream>> streams;
+      for (std::size_t i = 0; i < prompts.size(); ++i) {
+        streams.push_back(std::make_unique<Stream>(*runner, random_tokens(name, prompts[i] + 80, static_cast<std::uint32_t>(50 + i))));
+        streams.back()->sequence().tail_start = runner->tail_start(prompts[i]);
+      }
+      for (;;) {
+        std::vector<engine::PrefillItem> items;
+        std::vector<std::size_t> done;
+        for (std::size_t i = 0; i < prompts.size(); ++i) {
+          const std::int64_t left = prompts[i] - streams[i]->length();
+          if (left == 0 || rng() % 4 == 0) continue;
+          const std::int64_t count = std::min<std::int64_t>(left, rng() % 70 + 1);
+          items.push_back({&streams[i]->sequence(), count, count == left ? engine::LogitRows::kLast : engine::LogitRows::kNone, nullptr});
+          if (count == left) done.push_back(i);
+        }
+        if (items.empty()) {
+          if (std::ranges::all_of(streams, [&](const auto& s) { return s->length() == s->total() - 80; })) break;
+          continue;
+        }
+        const Tensor rows = runner->prefill(items);
+        for (std::size_t k = 0; k < done.size(); ++k) {
+          const float* row = rows.as<float>() + static_cast<std::int64_t>(k) * vocab;
+          ASSERT_TRUE(same_rows({row, row + vocab}, expected[done[k]], prompts[done[k]] - 1, vocab)) << name << " run " << run;
+        }
+        for (const engine::PrefillItem& item : items) const_cast<engine::Sequence*>(item.sequence)->length += item.count;
+      }
+      for (std::size_t i = 0; i < prompts.size(); ++i) {
+        Stream& s = *streams[i];
+        while (s.length() < prompts[i] + 20) {
+          const std::int64_t at = s.length();
+          ASSERT_TRUE(same_rows(s.decode(), expected[i], at, vocab)) << name << " sequence " << i;
+        }
+        ASSERT_TRUE(same_rows(s.prefill(30), expected[i], prompts[i] + 20, vocab)) << name << " second turn " << i;
+        ASSERT_TRUE(same_rows(s.decode(), expected[i], prompts[i] + 50, vocab)) << name << " second turn " << i;
+      }
     }
   }
 }

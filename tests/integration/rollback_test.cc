@@ -22,12 +22,16 @@ struct Plain {
 
 class Rollback {
  public:
-  Rollback(std::string name, std::int64_t first, std::int64_t last, std::pair<std::int64_t, std::int64_t> image = {0, 0})
-      : name_(std::move(name)), first_(first), image_(image) {
+  struct Range {
+    std::int64_t first;  ///< smallest p of check()
+    std::int64_t last;
+  };
+  Rollback(std::string name, Range lengths, std::int64_t drafts = kDrafts, std::pair<std::int64_t, std::int64_t> image = {0, 0})
+      : name_(std::move(name)), drafts_(drafts), first_(lengths.first), image_(image) {
     RunnerOptions options;
-    options.num_drafts = kDrafts;
-    const std::int64_t ring = tiny_model(name_)->config().sliding_window + kDrafts + 1;
-    total_ = last + ring + 3 * (kDrafts + 1);
+    options.num_drafts = drafts;
+    const std::int64_t ring = tiny_model(name_)->config().sliding_window + drafts + 1;
+    total_ = lengths.last + ring + 3 * (drafts + 1);
     options.max_model_len = total_;
     runner_ = make_runner(name_, options);
     tokens_ = random_tokens(name_, total_, 3);
@@ -59,7 +63,9 @@ class Rollback {
   }
 
  private:
+  // Any other token; now and then the end of a sequence, which a draft may well be.
   std::int32_t wrong(std::int64_t position) const {
+    if (position % 5 == 0 && tokens_[static_cast<std::size_t>(position)] != 1) return 1;
     return static_cast<std::int32_t>((tokens_[static_cast<std::size_t>(position)] + 1 + position % 7) % vocab());
   }
 
@@ -91,13 +97,14 @@ class Rollback {
     std::int64_t singles = 2;
     while (stream.length() < end) {
       const std::int64_t at = stream.length();
-      const std::int64_t count = singles-- > 0 ? 1 : std::min(kDrafts + 1, end - at);
+      const std::int64_t count = singles-- > 0 ? 1 : std::min(drafts_ + 1, end - at);
       ASSERT_TRUE(same_rows(stream.decode(count), plain_.logits, at, vocab())) << where << ", then at " << at;
     }
     EXPECT_EQ(committed_hash(*runner_, stream.sequence(), end), plain_.hashes[static_cast<std::size_t>(end)]) << where;
   }
 
   std::string name_;
+  std::int64_t drafts_;
   std::int64_t first_;
   std::pair<std::int64_t, std::int64_t> image_;
   std::int64_t total_ = 0;
@@ -110,7 +117,7 @@ class Rollback {
 
 // Window 8 and ring 14: the 56 lengths from 30 on are every combination of p mod 8, p mod 14 and p mod 2.
 void small_rings(const std::string& name, bool all) {
-  Rollback rollback(name, 30, 86);
+  Rollback rollback(name, {30, 86});
   std::mt19937 rng(5);
   for (std::int64_t p = 30; p < 86; ++p) {
     for (std::int64_t n = 1; n <= kDrafts; ++n) {
@@ -125,7 +132,7 @@ void small_rings(const std::string& name, bool all) {
 // p = -6 .. 6 around the first wrap of the window and of the ring, and around their second wraps.
 void large_rings(const std::string& name, std::int64_t step, bool all) {
   const std::int64_t window = tiny_model(name)->config().sliding_window;
-  Rollback rollback(name, window - 6, 2 * (window + kDrafts + 1) + 7);
+  Rollback rollback(name, {window - 6, 2 * (window + kDrafts + 1) + 7});
   std::int64_t turn = 0;
   for (const std::int64_t wrap : {window, rollback.ring(), 2 * window, 2 * rollback.ring()}) {
     for (std::int64_t p = wrap - 6; p <= wrap + 6; p += step) {
@@ -145,10 +152,20 @@ TEST(Rollback, WrapsOfTheReleasedGeometry) { large_rings("geom", 3, false); }
 TEST(Rollback, WrapsOfTinyChat) { large_rings("tiny-chat", 5, false); }
 
 TEST(Rollback, ImageBorderInsideTheChunk) {
-  Rollback rollback("micro", 20, 60, {35, 41});
+  Rollback rollback("micro", {20, 60}, kDrafts, {35, 41});
   for (std::int64_t p = 30; p < 42; ++p) {
     for (std::int64_t a = 0; a <= kDrafts; ++a) {
       rollback.check(p, kDrafts, a);
+    }
+  }
+}
+
+// Also more drafts than the trained block of 3 has.
+TEST(Rollback, EveryDraftDepth) {
+  for (std::int64_t depth = 1; depth <= 8; ++depth) {
+    Rollback rollback("micro", {40, 40 + 2 * (8 + depth + 1)}, depth);
+    for (std::int64_t p = 40; p < 40 + rollback.ring(); p += 2 + p % 2) {
+      for (const std::int64_t a : {std::int64_t{0}, depth / 2, depth}) rollback.check(p, depth, a);
     }
   }
 }
