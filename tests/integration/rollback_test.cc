@@ -14,10 +14,11 @@ using engine::RunnerOptions;
 
 constexpr std::int64_t kDrafts = 5;
 
-/// An undrafted run: logits, and the hash of everything committed at each length.
+/// An undrafted run: logits, and at each length the hash of everything committed and what the drafter would say.
 struct Plain {
   Logits logits;
   std::vector<std::string> hashes;  ///< [length]
+  std::vector<Logits> drafts;       ///< [length] raw logits of a draft pass
 };
 
 class Rollback {
@@ -59,6 +60,7 @@ class Rollback {
         << where << ": committed rows of the step differ";
     for (std::int64_t k = 1; k <= n; ++k) stream.set_token(p + k, tokens_[static_cast<std::size_t>(p + k)]);
     stream.sequence().length = length;
+    EXPECT_EQ(draft(stream), plain_.drafts[static_cast<std::size_t>(length)]) << where << ": the next drafts differ";
     go_on(stream, where);
   }
 
@@ -73,15 +75,25 @@ class Rollback {
     Stream stream(*runner_, tokens_, image_);
     plain_.logits = stream.prefill_to(first_);
     plain_.hashes.resize(static_cast<std::size_t>(total_ + 1));
+    plain_.drafts.resize(static_cast<std::size_t>(total_ + 1));
     slot_ = stream.sequence().slot;
     while (stream.length() < total_) {
       const auto at = static_cast<std::size_t>(stream.length());
       plain_.hashes[at] = committed_hash(*runner_, stream.sequence(), stream.length());
+      plain_.drafts[at] = draft(stream);
       saved_.push_back(save_roots(*runner_));
       const Logits row = stream.decode();
       plain_.logits.insert(plain_.logits.end(), row.begin(), row.end());
     }
     plain_.hashes.back() = committed_hash(*runner_, stream.sequence(), total_);
+  }
+
+  Logits draft(Stream& stream) {
+    const engine::Sequence* sequence = &stream.sequence();
+    const std::int32_t anchor = tokens_[static_cast<std::size_t>(stream.length())];
+    const engine::ModelRunner::DraftRows rows = runner_->draft({&sequence, 1}, {&anchor, 1});
+    const auto span = rows.raw_logits.span<float>();
+    return {span.begin(), span.end()};
   }
 
   // The caches as the undrafted run left them at length p. The sequence has the same slot and blocks again, because the
