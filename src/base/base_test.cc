@@ -1,4 +1,8 @@
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -53,6 +57,34 @@ TEST(Io, WriteIsAtomicAndHashesMatch) {
   std::filesystem::remove(path);
   EXPECT_EQ(read_file(path.string()).error().code, ErrorCode::kNotFound);
   EXPECT_FALSE(write_file("/nonexistent-folder/x", "abc"));
+}
+
+TEST(Io, WriteKeepsLinksPipesAndFolders) {
+  namespace fs = std::filesystem;
+  const fs::path dir = fs::temp_directory_path() / fmt::format("deepinfer_io_kinds_{}", ::getpid());
+  fs::create_directories(dir);
+  fs::create_symlink("target", dir / "link");  // points to nothing yet
+  for (const char* text : {"abc", "de"}) {
+    ASSERT_TRUE(write_file((dir / "link").string(), text));
+    EXPECT_TRUE(fs::is_symlink(dir / "link"));
+    EXPECT_EQ(read_file((dir / "target").string()).value(), text);
+  }
+
+  const std::string pipe = (dir / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  ASSERT_TRUE(write_file(pipe, "abc"));
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  char got[8] = {};
+  EXPECT_EQ(::read(reader, got, sizeof got), 3);
+  ::close(reader);
+
+  const Status folder = write_file(dir.string(), "abc");
+  ASSERT_FALSE(folder);
+  EXPECT_EQ(folder.error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir), fs::directory_iterator()), 3) << "a temporary file was left";
+  fs::remove_all(dir);
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace deepinfer::base {
 /// Reads a whole file of at most `max_bytes`. Errors: kNotFound, kResourceExhausted (larger).
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes = std::size_t{1} << 30);
 
-/// Writes to "<path>.tmp.<pid>", then renames. Errors: kUnavailable with the system's reason; no file is left behind.
+/// Writes to "<path>.tmp.<pid>", then renames; a link stays and its target is written, a device or pipe receives the
+/// bytes in place. Errors: kUnavailable with the system's reason; no file is left behind.
 Status write_file(const std::string& path, std::string_view bytes);
 
 /// Lower-case hex SHA-256 of `bytes`.
