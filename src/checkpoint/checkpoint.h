@@ -41,12 +41,15 @@ struct ScaledWeight {
 
 enum class ScanLevel : std::uint8_t {
   kNone,
-  kResident,  ///< dense tensors; experts and Engram tables are checked by `check`
+  kResident,  ///< dense tensors, and experts and Engram tables when they are small (LoadOptions::scan_mapped_bytes)
   kFull,
 };
 
 struct LoadOptions {
   ScanLevel scan = ScanLevel::kResident;
+  /// kResident scans experts and Engram tables too when they have at most this many bytes: 64 MiB take about 20 ms,
+  /// those of the release would read hundreds of GB at every start.
+  std::int64_t scan_mapped_bytes = std::int64_t{64} << 20;
   DraftLayers drafts = DraftLayers::kLoad;
   std::int64_t memory_budget = 0;  ///< bytes that resident tensors may take; 0 = no limit
 };

@@ -324,13 +324,16 @@ TEST(Checkpoint, MisalignedNumbersAreCopiedAndReported) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(loaded->weight("layers.0.hc_attn_fn").data) % 4, 0U);
 }
 
-TEST(Checkpoint, LazyGroupsAreNotScannedByDefault) {
+TEST(Checkpoint, LazyGroupsAreScannedWhenSmallOrAsked) {
   Folder folder = Folder::load(golden_dir("micro"));
   folder.at("layers.0.ffn.experts.3.w2.scale").bytes[0] = '\xff';
   const TempDir dir;
   folder.write(dir);
-  EXPECT_TRUE(Checkpoint::open(dir.path()));
-  EXPECT_FALSE(Checkpoint::open(dir.path(), {.scan = ScanLevel::kFull}));
+  EXPECT_TRUE(Checkpoint::open(dir.path(), {.scan_mapped_bytes = 0}));
+  EXPECT_FALSE(Checkpoint::open(dir.path(), {.scan = ScanLevel::kFull, .scan_mapped_bytes = 0}));
+  const auto by_default = Checkpoint::open(dir.path());
+  ASSERT_FALSE(by_default);
+  EXPECT_THAT(by_default.error().to_string(), HasSubstr("layers.0.ffn.experts.3.w2.scale: 1 NaN codes"));
 }
 
 TEST(Checkpoint, DraftStagesCanBeSkipped) {

@@ -249,6 +249,8 @@ class Loader {
   void scan() {
     if (options_.scan == ScanLevel::kNone) return;
     constexpr std::int64_t kParallelBytes = std::int64_t{64} << 20;
+    const std::int64_t mapped = out_.report_.bytes_bound - out_.report_.resident_bytes;
+    const bool all = options_.scan == ScanLevel::kFull || mapped <= options_.scan_mapped_bytes;
     const auto count = static_cast<std::int64_t>(out_.table_.size());
     std::vector<std::string> found(out_.table_.size());
     base::ThreadPool pool(out_.report_.bytes_bound > kParallelBytes ? 0 : 1);
@@ -256,8 +258,7 @@ class Loader {
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
         const WeightSpec& spec = out_.table_[i];
         const WeightView* view = out_.find(spec.name);
-        const bool wanted = spec.residency == Residency::kResident || options_.scan == ScanLevel::kFull;
-        if (view != nullptr && wanted) found[i] = scan_values(spec.kind, view->bytes());
+        if (view != nullptr && (all || spec.residency == Residency::kResident)) found[i] = scan_values(spec.kind, view->bytes());
       }
     });
     for (std::size_t i = 0; i < found.size(); ++i) {
