@@ -1,10 +1,9 @@
 #include "arguments.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-
-#include <CLI/CLI.hpp>
 
 namespace deepinfer::cli {
 namespace {

@@ -6,6 +6,8 @@
 // arguments.cc is the only file that includes CLI11, which splits the command line and lays out the help.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -16,8 +18,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "base/environ.h"
 #include "base/json.h"

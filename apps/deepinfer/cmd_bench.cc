@@ -84,16 +84,18 @@ class Bench : public Action {
       for (const Row& row : rows_) rows.push(row_json(row));
       Json notes = Json::object();
       for (const auto& [key, value] : notes_) notes.set(key, value);
-      print_json(Json(Json::Object{{"limits", Json::Object{{"read_bytes_per_s", limit_}, {"threads", pool_->num_threads()}}},
-                                   {"notes", std::move(notes)},
-                                   {"rows", std::move(rows)}}));
+      print_json(
+          Json(Json::Object{{"limits", Json::Object{{"read_bytes_per_s", limit_}, {"threads", pool_->num_threads()}}},
+                            {"notes", std::move(notes)},
+                            {"rows", std::move(rows)}}));
       return;
     }
     if (csv_) {
       print("name,bytes,flops,median_s,spread,bytes_per_s,bandwidth_ratio,tokens_per_s\n");
       for (const Row& row : rows_) {
-        printf_line("{},{:.0f},{:.0f},{:.9f},{:.4f},{:.0f},{:.4f},{:.3f}", row.name, row.bytes, row.flops, row.timing.median_s,
-                    row.timing.spread, rate(row), rate(row) / limit_, row.tokens / row.timing.median_s);
+        printf_line("{},{:.0f},{:.0f},{:.9f},{:.4f},{:.0f},{:.4f},{:.3f}", row.name, row.bytes, row.flops,
+                    row.timing.median_s, row.timing.spread, rate(row), rate(row) / limit_,
+                    row.tokens / row.timing.median_s);
       }
       return;
     }
@@ -104,7 +106,8 @@ class Bench : public Action {
     for (const Row& row : rows_) {
       out.push_back({row.name, row.bytes > 0 ? human_bytes(row.bytes) : "-",
                      row.flops > 0 ? fmt::format("{:.2f}", row.flops / 1e6) : "-",
-                     fmt::format("{:.1f} us", row.timing.median_s * 1e6), fmt::format("{:.0f} %", 100 * row.timing.spread),
+                     fmt::format("{:.1f} us", row.timing.median_s * 1e6),
+                     fmt::format("{:.0f} %", 100 * row.timing.spread),
                      row.bytes > 0 ? human_bytes(rate(row)) + "/s" : "-",
                      row.bytes > 0 ? fmt::format("{:.2f}", rate(row) / limit_) : "-",
                      row.tokens > 0 ? fmt::format("{:.1f}", row.tokens / row.timing.median_s) : "-"});
@@ -191,7 +194,8 @@ class BenchPrefill : public Bench {
       while (sequence.length < tokens_) {
         const std::int64_t n = std::min(chunk_ > 0 ? chunk_ : tokens_, tokens_ - sequence.length);
         const bool last = sequence.length + n == tokens_;
-        const engine::PrefillItem item{&sequence, n, last ? engine::LogitRows::kLast : engine::LogitRows::kNone, nullptr};
+        const engine::PrefillItem item{&sequence, n, last ? engine::LogitRows::kLast : engine::LogitRows::kNone,
+                                       nullptr};
         runner.prefill({&item, 1});
         sequence.length += n;
       }
@@ -204,16 +208,15 @@ class BenchPrefill : public Bench {
     DI_TRY(failed);
     const TokenCost cost = token_cost(loaded.model->config());
     const auto count = static_cast<double>(tokens_);
-    rows_.push_back({fmt::format("prefill, {} tokens, chunk {}", tokens_, chunk_), 0, cost.flops * count, timing, count});
+    rows_.push_back(
+        {fmt::format("prefill, {} tokens, chunk {}", tokens_, chunk_), 0, cost.flops * count, timing, count});
     return {};
   }
   std::int64_t tokens_ = 1024, chunk_ = 512;
 };
 
 class BenchLoad : public Bench {
-  void define_more(Arguments& a) override {
-    a.examples("  deepinfer bench load --model DIR\n");
-  }
+  void define_more(Arguments& a) override { a.examples("  deepinfer bench load --model DIR\n"); }
   Status work(const Context& context) override {
     DI_ASSIGN(const std::string folder, model_.folder(context));
     DI_ASSIGN(const checkpoint::Checkpoint opened, checkpoint::Checkpoint::open(folder));
@@ -258,7 +261,8 @@ class BenchLayer : public Bench {
     DI_ASSIGN(LoadedRunner loaded, load(context, context_ + 2, 1));
     engine::ModelRunner& runner = *loaded.runner;
     DI_ASSIGN(engine::Sequence sequence, runner.open_sequence());
-    for (const std::int32_t id : random_ids(context_ + 1, loaded.model->config().vocab_size)) runner.append_token(sequence, id);
+    for (const std::int32_t id : random_ids(context_ + 1, loaded.model->config().vocab_size))
+      runner.append_token(sequence, id);
     DI_TRY(runner.reserve(sequence, context_ + 1));
     const engine::PrefillItem prompt{&sequence, context_, engine::LogitRows::kLast, nullptr};
     runner.prefill({&prompt, 1});
@@ -340,14 +344,16 @@ class BenchKernels : public Bench {
   }
 
   template <typename F>
-  void add(const isa::Kernels& kernels, std::string_view name, std::int64_t n, std::int64_t k, double weight_bytes, const F& fn) {
+  void add(const isa::Kernels& kernels, std::string_view name, std::int64_t n, std::int64_t k, double weight_bytes,
+           const F& fn) {
     std::int64_t run = 0;
     const Timing timing = measure(seconds_, [&] {
       const std::int64_t slice = run++ % kSlices;
       pool_->parallel_for(n, 16, [&](std::int64_t begin, std::int64_t end) { fn(slice, begin, end); });
     });
     const auto weights = static_cast<double>(n * k);
-    rows_.push_back({fmt::format("{} {} [{}, {}]", kernels.name, name, n, k), weights * weight_bytes, 2 * weights, timing});
+    rows_.push_back(
+        {fmt::format("{} {} [{}, {}]", kernels.name, name, n, k), weights * weight_bytes, 2 * weights, timing});
   }
 
   static constexpr std::int64_t kSlices = 6;

@@ -192,8 +192,9 @@ class Chat : public Action {
     DI_ASSIGN(const auto ids, prompt::segments_to_ids(rendered.segments, *llm_->engine().loaded().tokenizer));
     const std::int64_t left = max_model_len_ - static_cast<std::int64_t>(ids.size());
     if (left < 1) {
-      return errorf(ErrorCode::kInvalidArgument, "the conversation has {} tokens, the context is {}; /reset starts over",
-                    ids.size(), max_model_len_);
+      return errorf(ErrorCode::kInvalidArgument,
+                    "the conversation has {} tokens, the context is {}; /reset starts over", ids.size(),
+                    max_model_len_);
     }
     SamplingParams params = params_;
     params.max_tokens = std::min(params.max_tokens, left);
@@ -244,7 +245,8 @@ class Chat : public Action {
     return {};
   }
   Status set_thinking(const std::string& word) {
-    if (word != "on" && word != "off") return errorf(ErrorCode::kInvalidArgument, "/thinking \"{}\"; accepted: on, off", word);
+    if (word != "on" && word != "off")
+      return errorf(ErrorCode::kInvalidArgument, "/thinking \"{}\"; accepted: on, off", word);
     dialogue_.thinking = word == "on";
     printf_line("(thinking {})", word);
     return {};

@@ -51,7 +51,8 @@ class Doctor : public Action {
     memory_ = checkpoint::allowed_memory_bytes();
     base::ThreadPool pool(static_cast<int>(model_.threads));
     threads_ = pool.num_threads();
-    const std::int64_t buffer = std::min<std::int64_t>(std::int64_t{256} << 20, std::max<std::int64_t>(memory_ / 16, 1 << 20));
+    const std::int64_t buffer =
+        std::min<std::int64_t>(std::int64_t{256} << 20, std::max<std::int64_t>(memory_ / 16, 1 << 20));
     read_rate_ = read_bandwidth(pool, buffer);
     copy_rate_ = copy_bandwidth(pool, buffer);
     for (const isa::Kernels* kernels : isa::available()) isas_.emplace_back(kernels->name);
@@ -89,11 +90,12 @@ class Doctor : public Action {
       // Experts that are not in the page cache come from disk; the cached share is what memory leaves for them.
       const double cached = std::max(0.0, budget - needed) / static_cast<double>(plan_.mapped_bytes);
       if (disk_rate_ > 0) seconds_ += (1 - cached) * cost_.expert_bytes / disk_rate_;
-      finding_ = {"fits with streaming", fmt::format("{} are paged from disk, {:.0f} % of them stay in memory",
-                                                     human_bytes(static_cast<double>(plan_.mapped_bytes)), 100 * cached)};
+      finding_ = {"fits with streaming",
+                  fmt::format("{} are paged from disk, {:.0f} % of them stay in memory",
+                              human_bytes(static_cast<double>(plan_.mapped_bytes)), 100 * cached)};
     } else {
-      finding_ = {"does not fit", fmt::format("{} are read at every step, {} are allowed: {} too much", human_bytes(needed),
-                                              human_bytes(budget), human_bytes(needed - budget))};
+      finding_ = {"does not fit", fmt::format("{} are read at every step, {} are allowed: {} too much",
+                                              human_bytes(needed), human_bytes(budget), human_bytes(needed - budget))};
     }
   }
 
@@ -112,17 +114,19 @@ class Doctor : public Action {
         {"cores", fmt::format("{} usable, {} physical in the machine, {} NUMA node{}", cpu_.logical, cpu_.physical,
                               cpu_.numa_nodes, cpu_.numa_nodes > 1 ? "s" : "")},
         {"memory", human_bytes(static_cast<double>(memory_)) + " allowed (machine and control group)"},
-        {"bandwidth", fmt::format("read {}/s, copy {}/s with {} threads", human_bytes(read_rate_), human_bytes(copy_rate_),
-                                  threads_)},
+        {"bandwidth", fmt::format("read {}/s, copy {}/s with {} threads", human_bytes(read_rate_),
+                                  human_bytes(copy_rate_), threads_)},
         {"checkpoint", folder_},
     };
     if (opened) {
-      rows.push_back({"tensors", fmt::format("complete: {} tensors, {} in files", tensors_, human_bytes(static_cast<double>(file_bytes_)))});
+      rows.push_back({"tensors", fmt::format("complete: {} tensors, {} in files", tensors_,
+                                             human_bytes(static_cast<double>(file_bytes_)))});
       rows.push_back({"disk", fmt::format("{}/s", human_bytes(disk_rate_))});
-      rows.push_back({"resident", fmt::format("weights {}, caches {}, paged on demand {}",
-                                              human_bytes(static_cast<double>(plan_.resident_bytes + plan_.copied_bytes)),
-                                              human_bytes(static_cast<double>(cache_bytes_)),
-                                              human_bytes(static_cast<double>(plan_.mapped_bytes)))});
+      rows.push_back(
+          {"resident", fmt::format("weights {}, caches {}, paged on demand {}",
+                                   human_bytes(static_cast<double>(plan_.resident_bytes + plan_.copied_bytes)),
+                                   human_bytes(static_cast<double>(cache_bytes_)),
+                                   human_bytes(static_cast<double>(plan_.mapped_bytes)))});
       rows.push_back({"speed", fmt::format("about {:.4g} tokens/s ({})", tokens_per_s(), assumptions())});
     }
     rows.push_back({"devices", "host; no accelerator back end in this build, so no plugin was looked for"});

@@ -59,7 +59,8 @@ std::string value_name(graph::ValueId value) {
 Json graph_json(const graph::Graph& g) {
   Json inputs = Json::array();
   for (const graph::GraphInput& input : g.inputs) {
-    inputs.push(Json(Json::Object{{"name", input.name}, {"type", to_string(input.type)}, {"role", graph::role_name(input.role)}}));
+    inputs.push(Json(
+        Json::Object{{"name", input.name}, {"type", to_string(input.type)}, {"role", graph::role_name(input.role)}}));
   }
   Json nodes = Json::array();
   for (const graph::Node& node : g.nodes) {
@@ -119,7 +120,9 @@ class GraphDump : public Action {
   Result<int> run(const Context& context) override {
     DI_ASSIGN(const graph::Graph g, flags_.make(context));
     const bool json = json_ || format_ == "json";
-    const std::string text = json ? base::dump_json(graph_json(g)) + "\n" : format_ == "dot" ? graph_dot(g) : graph::to_text(g);
+    const std::string text = json               ? base::dump_json(graph_json(g)) + "\n"
+                             : format_ == "dot" ? graph_dot(g)
+                                                : graph::to_text(g);
     if (out_.empty()) {
       print(text);
     } else {
@@ -156,9 +159,10 @@ class GraphPlan : public Action {
     }
     if (!summary_) print(graph::plan_table(g, plan));
     printf_line("graph {}: {} nodes, breaks={}, host_reads={}", g.name, g.nodes.size(), kBreaks, kHostReads);
-    printf_line("arena {} B, peak {} B, live at once {} B, naive {} B ({:.1f} times the arena)", plan.arena_bytes,
-                plan.peak_bytes, plan.max_live_bytes, plan.naive_bytes,
-                static_cast<double>(plan.naive_bytes) / static_cast<double>(std::max<std::int64_t>(plan.arena_bytes, 1)));
+    printf_line(
+        "arena {} B, peak {} B, live at once {} B, naive {} B ({:.1f} times the arena)", plan.arena_bytes,
+        plan.peak_bytes, plan.max_live_bytes, plan.naive_bytes,
+        static_cast<double>(plan.naive_bytes) / static_cast<double>(std::max<std::int64_t>(plan.arena_bytes, 1)));
     return 0;
   }
 

@@ -84,8 +84,10 @@ struct Component {
 };
 // What this program is linked with or compiled from.
 constexpr Component kComponents[] = {
-    {"CLI11", "BSD-3-Clause"}, {"fmt", "MIT"},           {"spdlog", "MIT"},      {"nlohmann-json", "MIT"},
-    {"tl-expected", "CC0-1.0"}, {"PCRE2", "BSD-3-Clause"}, {"utf8proc", "MIT"},  {"OpenSSL", "Apache-2.0"},
+    {"CLI11", "BSD-3-Clause"},   {"fmt", "MIT"},
+    {"spdlog", "MIT"},           {"nlohmann-json", "MIT"},
+    {"tl-expected", "CC0-1.0"},  {"PCRE2", "BSD-3-Clause"},
+    {"utf8proc", "MIT"},         {"OpenSSL", "Apache-2.0"},
     {"libedit", "BSD-3-Clause"}, {"tiny-chat (model)", "CC0-1.0"},
 };
 
@@ -113,7 +115,8 @@ class Version : public Action {
     printf_line("deepinfer {} ({} build, compiler {})", DEEPINFER_VERSION, build(), __VERSION__);
     printf_line("instruction sets usable here: {}", join(sets));
     std::vector<std::vector<std::string>> rows;
-    for (const Component& part : kComponents) rows.push_back({"  " + std::string(part.name), std::string(part.licence)});
+    for (const Component& part : kComponents)
+      rows.push_back({"  " + std::string(part.name), std::string(part.licence)});
     print("libraries and licences:\n" + table(rows));
     return 0;
   }
@@ -152,39 +155,46 @@ Vocabulary vocabulary() {
 }
 
 std::string bash_script(const Vocabulary& words) {
-  std::string out = "# bash completion of deepinfer:  source <(deepinfer completion bash)\n_deepinfer() {\n"
-                    "  local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} list\n"
-                    "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n";
+  std::string out =
+      "# bash completion of deepinfer:  source <(deepinfer completion bash)\n_deepinfer() {\n"
+      "  local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} list\n"
+      "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n";
   out += fmt::format("    COMPREPLY=($(compgen -W '{}' -- \"$current\"))\n    return\n  fi\n", join(words.first, " "));
   out += "  case $command in\n";
   for (const auto& [group, members] : words.groups) {
     out += fmt::format("    {})\n      if [ \"$COMP_CWORD\" -eq 2 ]; then\n", group);
-    out += fmt::format("        COMPREPLY=($(compgen -W '{}' -- \"$current\"))\n        return\n      fi\n", join(members, " "));
+    out += fmt::format("        COMPREPLY=($(compgen -W '{}' -- \"$current\"))\n        return\n      fi\n",
+                       join(members, " "));
     out += "      command=\"$command ${COMP_WORDS[2]}\" ;;\n";
   }
   out += "  esac\n  case $command in\n";
-  for (const auto& [command, names] : words.options) out += fmt::format("    '{}') list='{}' ;;\n", command, join(names, " "));
-  out += "  esac\n  case $current in\n    -*) COMPREPLY=($(compgen -W \"$list\" -- \"$current\")) ;;\n"
-         "    *) COMPREPLY=($(compgen -f -- \"$current\")) ;;\n  esac\n}\ncomplete -o filenames -F _deepinfer deepinfer\n";
+  for (const auto& [command, names] : words.options)
+    out += fmt::format("    '{}') list='{}' ;;\n", command, join(names, " "));
+  out +=
+      "  esac\n  case $current in\n    -*) COMPREPLY=($(compgen -W \"$list\" -- \"$current\")) ;;\n"
+      "    *) COMPREPLY=($(compgen -f -- \"$current\")) ;;\n  esac\n}\ncomplete -o filenames -F _deepinfer deepinfer\n";
   return out;
 }
 
 std::string zsh_script(const Vocabulary& words) {
   return "#compdef deepinfer\n# zsh completion of deepinfer:  source <(deepinfer completion zsh)\n"
-         "autoload -Uz bashcompinit && bashcompinit\n" + bash_script(words);
+         "autoload -Uz bashcompinit && bashcompinit\n" +
+         bash_script(words);
 }
 
 std::string fish_script(const Vocabulary& words) {
   std::string out = "# fish completion of deepinfer:  deepinfer completion fish | source\n";
   out += fmt::format("complete -c deepinfer -n __fish_use_subcommand -f -a '{}'\n", join(words.first, " "));
   for (const auto& [group, members] : words.groups) {
-    out += fmt::format("complete -c deepinfer -n '__fish_seen_subcommand_from {}' -f -a '{}'\n", group, join(members, " "));
+    out += fmt::format("complete -c deepinfer -n '__fish_seen_subcommand_from {}' -f -a '{}'\n", group,
+                       join(members, " "));
   }
   for (const auto& [command, names] : words.options) {
     std::string condition;
     for (std::string_view rest = command; !rest.empty();) {
       const std::size_t blank = std::min(rest.find(' '), rest.size());
-      condition += fmt::format("{}__fish_seen_subcommand_from {}", condition.empty() ? "" : "; and ", rest.substr(0, blank));
+      condition +=
+          fmt::format("{}__fish_seen_subcommand_from {}", condition.empty() ? "" : "; and ", rest.substr(0, blank));
       rest.remove_prefix(std::min(blank + 1, rest.size()));
     }
     for (const std::string& name : names) {
@@ -201,7 +211,9 @@ class Completion : public Action {
       check_choice(value, {{"bash", "zsh", "fish"}});
       shell_ = value;
     });
-    a.examples("  source <(deepinfer completion bash)\n  deepinfer completion fish > ~/.config/fish/completions/deepinfer.fish\n");
+    a.examples(
+        "  source <(deepinfer completion bash)\n  deepinfer completion fish > "
+        "~/.config/fish/completions/deepinfer.fish\n");
   }
   Result<int> run(const Context&) override {
     const Vocabulary words = vocabulary();

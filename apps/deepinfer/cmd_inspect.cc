@@ -36,13 +36,16 @@ class Inspect : public Action {
   using Rows = std::vector<std::vector<std::string>>;
 
   static std::string source(std::int64_t layer) { return layer < 0 ? "-" : fmt::format("{}", layer); }
-  static std::string shape(const std::vector<std::int64_t>& extents) { return fmt::format("[{}]", fmt::join(extents, ", ")); }
+  static std::string shape(const std::vector<std::int64_t>& extents) {
+    return fmt::format("[{}]", fmt::join(extents, ", "));
+  }
 
   void print_text(const std::string& folder, const checkpoint::Inspection& found) const {
     const checkpoint::ModelConfig& c = found.config;
-    printf_line("{}: {} layers, {} draft layers, hidden {}, heads {} x {}, experts {} (top {}), vocabulary {}, context {}",
-                folder, c.num_hidden_layers, c.num_nextn_predict_layers, c.hidden_size, c.num_attention_heads, c.head_dim,
-                c.n_routed_experts, c.num_experts_per_tok, c.vocab_size, c.max_position_embeddings);
+    printf_line(
+        "{}: {} layers, {} draft layers, hidden {}, heads {} x {}, experts {} (top {}), vocabulary {}, context {}",
+        folder, c.num_hidden_layers, c.num_nextn_predict_layers, c.hidden_size, c.num_attention_heads, c.head_dim,
+        c.n_routed_experts, c.num_experts_per_tok, c.vocab_size, c.max_position_embeddings);
     printf_line("tensor names: {}\n", found.style);
     Rows files{{"file", "bytes", "tensors", hash_ ? "sha256" : ""}};
     for (const auto& file : found.files) {

@@ -57,8 +57,10 @@ class Capture {
       if (matched_.contains(p)) continue;
       const std::vector<std::string> all(paths_.begin(), paths_.end());
       const std::vector<std::string> near = near_names(patterns_[p], all);
-      usage_error("--capture: no graph node is called \"{}\"; near: {} ({} nodes; deepinfer graph dump lists them)", patterns_[p],
-                  near.empty() ? join(std::span(all).first(std::min<std::size_t>(5, all.size()))) : join(near), all.size());
+      usage_error("--capture: no graph node is called \"{}\"; near: {} ({} nodes; deepinfer graph dump lists them)",
+                  patterns_[p],
+                  near.empty() ? join(std::span(all).first(std::min<std::size_t>(5, all.size()))) : join(near),
+                  all.size());
     }
   }
 
@@ -86,8 +88,8 @@ class Capture {
 
   void store(const std::string& name, const TensorRef& result) {
     // A name that once had another number of rows keeps one tensor a step, also in steps where the numbers agree.
-    const bool by_row = !stepwise_.contains(name) && result.type.shape.rank() > 0 && result.type.shape[0] >= total_ && rows_ > 0 &&
-                        (result.type.shape[0] == total_ || total_ < 64);
+    const bool by_row = !stepwise_.contains(name) && result.type.shape.rank() > 0 && result.type.shape[0] >= total_ &&
+                        rows_ > 0 && (result.type.shape[0] == total_ || total_ < 64);
     if (!by_row) stepwise_.insert(name);
     Item& item = items_[by_row ? name : fmt::format("{}.step{}", name, step_)];
     const auto* data = static_cast<const char*>(result.data);
@@ -193,7 +195,8 @@ class Logits : public Action {
     a.integer("--chunk", "prefill chunk, 0 = whole", {0, INT32_MAX}, chunk_);
     a.integer("--decode-from", "prefill this many tokens, decode the rest one by one", {1, INT32_MAX}, decode_from_);
     a.text("--out", "FILE", "safetensors file with tensor logits f32 [positions, vocab]", out_);
-    a.many("--capture", "NAMES", "graph node names or globs, comma separated: adds their results to the file", capture_);
+    a.many("--capture", "NAMES", "graph node names or globs, comma separated: adds their results to the file",
+           capture_);
     a.text("--batch-with", "FILE", "JSON list of id lists that share the steps", batch_with_);
     a.flag("--json", "one object {positions, vocab_size, top, sha256}", json_);
     a.examples(
@@ -218,9 +221,8 @@ class Logits : public Action {
     if (capture.active()) {
       capture.leave_out(loaded.runner->kv_blocks().data);
       capture.leave_out(loaded.runner->kv_states().data);
-      loaded.runner->set_observer([&](const std::string& path, const graph::OpDef&, std::span<const TensorRef> results) {
-        capture.see(path, results);
-      });
+      loaded.runner->set_observer([&](const std::string& path, const graph::OpDef&,
+                                      std::span<const TensorRef> results) { capture.see(path, results); });
     }
     Session session(*loaded.runner, capture);
     DI_TRY(session.open(lists));
@@ -260,7 +262,8 @@ class Logits : public Action {
     }
     if (!batch_with_.empty()) {
       DI_ASSIGN(const Json all, read_json_file(batch_with_));
-      if (!all.is_array()) return errorf(ErrorCode::kInvalidArgument, "{}: a list of id lists is expected", batch_with_);
+      if (!all.is_array())
+        return errorf(ErrorCode::kInvalidArgument, "{}: a list of id lists is expected", batch_with_);
       for (const Json& item : all.items()) {
         DI_ASSIGN(auto ids, read_ids(item, fmt::format("{} list {}", batch_with_, lists.size() - 1)));
         lists.push_back(std::move(ids));
@@ -271,7 +274,8 @@ class Logits : public Action {
 
   Status check(const checkpoint::ModelConfig& config, const std::vector<std::vector<std::int32_t>>& lists) const {
     for (std::size_t i = 0; i < lists.size(); ++i) {
-      const std::string name = i == 0 ? ids_file_.value_or("--token-ids") : fmt::format("{} list {}", batch_with_, i - 1);
+      const std::string name =
+          i == 0 ? ids_file_.value_or("--token-ids") : fmt::format("{} list {}", batch_with_, i - 1);
       if (lists[i].empty()) return errorf(ErrorCode::kInvalidArgument, "{}: at least one token id is expected", name);
       if (static_cast<std::int64_t>(lists[i].size()) > config.max_position_embeddings) {
         return errorf(ErrorCode::kInvalidArgument, "{}: {} tokens exceed the context of {}", name, lists[i].size(),

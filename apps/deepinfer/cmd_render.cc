@@ -73,7 +73,9 @@ class Parse : public Action {
   void define(Arguments& a) override {
     flags_.define(a);
     a.choice("--parser", "default: lenient, which never fails on what a model writes", {{"lenient", "strict"}}, kind_);
-    a.examples("  echo '{\"text\": \"Sure.</think>Hi\", \"stage\": \"reasoning_start\", \"finish\": \"stop\"}' | deepinfer parse\n");
+    a.examples(
+        "  echo '{\"text\": \"Sure.</think>Hi\", \"stage\": \"reasoning_start\", \"finish\": \"stop\"}' | deepinfer "
+        "parse\n");
   }
   Result<int> run(const Context& context) override {
     DI_ASSIGN(const auto tokenizer, flags_.load(context));

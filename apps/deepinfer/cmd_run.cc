@@ -28,7 +28,8 @@ class Run : public Action {
     a.text("--messages", "FILE", "JSON list of chat messages, or a whole chat request", messages_);
     a.text("--token-ids", "1,2,3", "the prompt as token ids", token_ids_);
     a.flag("--raw", "no chat encoding", raw_);
-    a.choice("--special", "raw text: whether markers in it are special tokens; default: parse", {{"parse", "text"}}, special_);
+    a.choice("--special", "raw text: whether markers in it are special tokens; default: parse", {{"parse", "text"}},
+             special_);
     a.text("--system", "TEXT", "system message in front of --prompt", system_);
     a.choice("--thinking", "whether the model reasons first; default: on", {{"on", "off"}}, thinking_);
     a.integer("--effort", "reasoning effort", {1, prompt::kMaxEffort}, effort_);
@@ -99,7 +100,8 @@ class Run : public Action {
   Status prepare_chat(const tokenizer::Tokenizer& tokenizer, Prepared& out) {
     DI_ASSIGN(const prompt::Conversation conversation, read_conversation(out));
     DI_ASSIGN(const prompt::RenderedPrompt rendered, prompt::render_conversation(conversation));
-    if (rendered.images > 0) return errorf(ErrorCode::kUnsupported, "the prompt has {} images; this build runs text", rendered.images);
+    if (rendered.images > 0)
+      return errorf(ErrorCode::kUnsupported, "the prompt has {} images; this build runs text", rendered.images);
     std::vector<std::string> stops;
     if (out.parsing) stops = out.parsing->stop_sequences;
     out.parsing = rendered.parsing;
@@ -144,15 +146,16 @@ class Run : public Action {
     const auto length = static_cast<std::int64_t>(prepared.ids.size());
     if (length == 0) return errorf(ErrorCode::kInvalidArgument, "the prompt is empty; at least one token is expected");
     if (length > context) {
-      return errorf(ErrorCode::kInvalidArgument, "the prompt has {} tokens, the context of the model is {}", length, context);
+      return errorf(ErrorCode::kInvalidArgument, "the prompt has {} tokens, the context of the model is {}", length,
+                    context);
     }
     if (prepared.params.max_tokens == 0) {
       prepared.params.max_tokens = std::clamp<std::int64_t>(context - length, 1, kDefaultMaxTokens);
       return {};
     }
     if (length + prepared.params.max_tokens > context) {
-      return errorf(ErrorCode::kInvalidArgument, "{} prompt tokens and --max-tokens {} exceed the context of {}", length,
-                    prepared.params.max_tokens, context);
+      return errorf(ErrorCode::kInvalidArgument, "{} prompt tokens and --max-tokens {} exceed the context of {}",
+                    length, prepared.params.max_tokens, context);
     }
     return {};
   }
@@ -172,9 +175,8 @@ class Run : public Action {
       for (const TokenLogprob& entry : completion.top_logprobs[i]) {
         top.push(Json(Json::Object{{"id", entry.token_id}, {"logprob", double{entry.logprob}}}));
       }
-      out.push(Json(Json::Object{{"id", completion.token_ids[i]},
-                                 {"logprob", double{completion.logprobs[i]}},
-                                 {"top", std::move(top)}}));
+      out.push(Json(Json::Object{
+          {"id", completion.token_ids[i]}, {"logprob", double{completion.logprobs[i]}}, {"top", std::move(top)}}));
     }
     return out;
   }
@@ -199,7 +201,8 @@ class Run : public Action {
     std::vector<std::vector<std::string>> rows{{"id", "logprob", "best"}};
     for (std::size_t i = 0; i < completion.logprobs.size(); ++i) {
       std::string best;
-      for (const TokenLogprob& entry : completion.top_logprobs[i]) best += fmt::format("{}:{} ", entry.token_id, entry.logprob);
+      for (const TokenLogprob& entry : completion.top_logprobs[i])
+        best += fmt::format("{}:{} ", entry.token_id, entry.logprob);
       rows.push_back({fmt::format("{}", completion.token_ids[i]), fmt::format("{}", completion.logprobs[i]), best});
     }
     print("\n" + table(rows));

@@ -32,7 +32,8 @@ struct LineFlags {
 
 // A field that has to be there; other members are refused so that a misspelt one is not ignored.
 Result<const Json*> only_member(const Json& line, const std::string& key) {
-  if (!line.is_object()) return errorf(ErrorCode::kInvalidArgument, "a JSON object is expected, not {}", line.type_name());
+  if (!line.is_object())
+    return errorf(ErrorCode::kInvalidArgument, "a JSON object is expected, not {}", line.type_name());
   for (const auto& [name, value] : line.members()) {
     if (name != key) return errorf(ErrorCode::kInvalidArgument, "unknown field \"{}\"; accepted: {}", name, key);
   }
@@ -45,15 +46,18 @@ class Tokenize : public Action {
  public:
   void define(Arguments& a) override {
     flags_.define(a);
-    a.choice("--special", "whether literals of added tokens become their ids; default: text", {{"text", "parse"}}, special_);
-    a.examples("  echo '{\"text\": \"Hello\"}' | deepinfer tokenize\n  deepinfer tokenize --special parse lines.jsonl\n");
+    a.choice("--special", "whether literals of added tokens become their ids; default: text", {{"text", "parse"}},
+             special_);
+    a.examples(
+        "  echo '{\"text\": \"Hello\"}' | deepinfer tokenize\n  deepinfer tokenize --special parse lines.jsonl\n");
   }
   Result<int> run(const Context& context) override {
     DI_ASSIGN(const tokenizer::Tokenizer tokenizer, flags_.load(context));
     const auto mode = special_ == "parse" ? tokenizer::SpecialMode::kParse : tokenizer::SpecialMode::kText;
     DI_TRY(map_json_lines(flags_.input, [&](const Json& line) -> Result<Json> {
       DI_ASSIGN(const Json* text, only_member(line, "text"));
-      if (!text->is_string()) return errorf(ErrorCode::kInvalidArgument, "text: a string is expected, not {}", text->type_name());
+      if (!text->is_string())
+        return errorf(ErrorCode::kInvalidArgument, "text: a string is expected, not {}", text->type_name());
       DI_ASSIGN(const auto ids, tokenizer.encode(text->string(), mode));
       Json list = Json::array();
       for (const auto id : ids) list.push(Json(static_cast<std::int64_t>(id)));

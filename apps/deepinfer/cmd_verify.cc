@@ -49,7 +49,8 @@ class VerifyKernels : public Verify {
     define_folder(a, "tests/golden/kernels");
     model_.define(a);
     a.text("--only", "GLOB", "cases whose op, case or op/case matches", options_.only);
-    a.examples("  deepinfer verify kernels tests/golden/kernels\n  deepinfer verify kernels --only 'gemm*' --isa scalar\n");
+    a.examples(
+        "  deepinfer verify kernels tests/golden/kernels\n  deepinfer verify kernels --only 'gemm*' --isa scalar\n");
   }
   Result<verify::Report> make(const Context& context) override {
     DI_ASSIGN(const std::string dir, folder(context));
@@ -73,8 +74,15 @@ class VerifyModel : public Verify {
             }
           });
     a.text("--only", "GLOB", "cases whose op/case matches", options_.only);
-    a.later({"--tolerance-profile", "--validation", "--write-golden"});
-    a.examples("  deepinfer verify model tests/golden/model/micro\n  deepinfer verify model tests/golden/tiny-chat --graph-mode eager\n");
+    a.flag("--validation", "the tasks of validation.jsonl instead of the golden prompts", validation_);
+#ifdef DEEPINFER_TESTING
+    a.text("--ablate", "NAME", "leave one ingredient out, as noise.json names it: the verification must fail",
+           options_.ablate);
+#endif
+    a.later({"--tolerance-profile", "--write-golden"});
+    a.examples(
+        "  deepinfer verify model tests/golden/model/micro\n  deepinfer verify model tests/golden/tiny-chat "
+        "--graph-mode eager\n");
   }
   Result<verify::Report> make(const Context& context) override {
     DI_ASSIGN(const std::string dir, folder(context));
@@ -84,16 +92,19 @@ class VerifyModel : public Verify {
     options_.num_threads = runner.num_threads;
     options_.cpu_isa = runner.cpu_isa;
     options_.modes = model_.settings(context);
+    if (validation_) options_.prompts = verify::ModelOptions::Prompts::kValidation;
     return verify::verify_model(dir, options_);
   }
   ModelFlags model_;
   verify::ModelOptions options_;
+  bool validation_ = false;
 };
 
 class VerifyTokenizer : public Verify {
   void define_more(Arguments& a) override {
     define_folder(a, "tests/golden/tokenizer");
-    a.text("--tokenizer", "FILE", "tokenizer.json with the released vocabulary; without it such vectors are skipped", file_);
+    a.text("--tokenizer", "FILE", "tokenizer.json with the released vocabulary; without it such vectors are skipped",
+           file_);
     a.examples("  deepinfer verify tokenizer tests/golden/tokenizer --tokenizer tokenizer.json\n");
   }
   Result<verify::Report> make(const Context& context) override {
@@ -106,7 +117,8 @@ class VerifyTokenizer : public Verify {
 class VerifyEncoding : public Verify {
   void define_more(Arguments& a) override {
     define_folder(a, "tests/golden/encoding");
-    a.text("--tokenizer", "FILE", "tokenizer.json with the released vocabulary; without it such vectors are skipped", file_);
+    a.text("--tokenizer", "FILE", "tokenizer.json with the released vocabulary; without it such vectors are skipped",
+           file_);
     a.examples("  deepinfer verify encoding tests/golden/encoding\n");
   }
   Result<verify::Report> make(const Context& context) override {

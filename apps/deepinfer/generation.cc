@@ -22,7 +22,8 @@ std::vector<std::int32_t> parse_ranges(std::string_view text) {
     const std::string_view word = text.substr(0, comma);
     const std::size_t dots = word.find("..");
     const std::int64_t first = parse_integer(word.substr(0, std::min(dots, word.size())), 0, INT32_MAX);
-    const std::int64_t last = dots == std::string_view::npos ? first : parse_integer(word.substr(dots + 2), first, INT32_MAX);
+    const std::int64_t last =
+        dots == std::string_view::npos ? first : parse_integer(word.substr(dots + 2), first, INT32_MAX);
     if (last - first > (1 << 20)) usage_error("\"{}\" holds more than {} ids", word, 1 << 20);
     for (std::int64_t id = first; id <= last; ++id) out.push_back(static_cast<std::int32_t>(id));
     text.remove_prefix(std::min(comma + 1, text.size()));
@@ -50,21 +51,25 @@ auto of_variable(std::string_view name, const F& read) {
 }
 
 void apply_environment(const base::Environ& env, EngineArgs& args) {
-  args.token_blacklist = of_variable("DECODE_TOKEN_BLACKLIST", [&] { return parse_ranges(env.get("DECODE_TOKEN_BLACKLIST")); });
+  args.token_blacklist =
+      of_variable("DECODE_TOKEN_BLACKLIST", [&] { return parse_ranges(env.get("DECODE_TOKEN_BLACKLIST")); });
   const std::string temperature = env.get("DFLASH_CONFIDENCE_HEAD_TEMPERATURE");
-  args.confidence_temperature = of_variable("DFLASH_CONFIDENCE_HEAD_TEMPERATURE", [&] { return parse_numbers(temperature); });
+  args.confidence_temperature =
+      of_variable("DFLASH_CONFIDENCE_HEAD_TEMPERATURE", [&] { return parse_numbers(temperature); });
   if (env.is_set("ENABLE_MTP_VARLEN")) {
     args.spec_length = env.get("ENABLE_MTP_VARLEN") == "1" ? SpecLength::kThreshold : SpecLength::kFixed;
   }
   args.batch_size_interval = parse_integer(env.get("CUDAGRAPH_BATCH_SIZE_INTERVAL"), 1, INT32_MAX);
 }
 
-Status read_number(const std::string& path, const Json& config, std::string_view key, const std::function<void(double)>& set) {
+Status read_number(const std::string& path, const Json& config, std::string_view key,
+                   const std::function<void(double)>& set) {
   const Json* value = config.find(key);
   if (value == nullptr || value->is_null()) return {};
   const auto number = value->as_double();
   if (!number) {
-    return errorf(ErrorCode::kInvalidArgument, "{}: {} is {}, a number is expected", path, key, base::dump_json(*value));
+    return errorf(ErrorCode::kInvalidArgument, "{}: {} is {}, a number is expected", path, key,
+                  base::dump_json(*value));
   }
   set(*number);
   return {};
@@ -73,7 +78,8 @@ Status read_number(const std::string& path, const Json& config, std::string_view
 }  // namespace
 
 void SamplingFlags::define(Arguments& a) {
-  a.integer("--max-tokens", "length of the completion; default 2048 or what the context leaves", {1, 393216}, max_tokens);
+  a.integer("--max-tokens", "length of the completion; default 2048 or what the context leaves", {1, 393216},
+            max_tokens);
   a.number("--temperature", "default: the model's generation_config.json, else 1; 0 = greedy", {0, 2}, temperature);
   a.number("--top-p", "smallest set of this mass; default: as --temperature", {1e-9, 1}, top_p);
   a.integer("--top-k", "-1 and 0 = off", {-1, INT32_MAX}, top_k);
@@ -82,10 +88,11 @@ void SamplingFlags::define(Arguments& a) {
   a.flag("--greedy", "always the likeliest token", greedy);
   a.many("--stop", "TEXT", "ends the answer before this text", stop);
   a.integer("--logprobs", "log-probability of each token and of the K best", {0, 1000}, logprobs);
-  a.add({"--drafts", "auto|off|N", "speculative drafts a step; texts do not depend on them"}, [this](const std::string& value) {
-    if (value != "auto" && value != "off") parse_integer(value, 0, 64);
-    drafts = value;
-  });
+  a.add({"--drafts", "auto|off|N", "speculative drafts a step; texts do not depend on them"},
+        [this](const std::string& value) {
+          if (value != "auto" && value != "off") parse_integer(value, 0, 64);
+          drafts = value;
+        });
   a.bind("--drafts", "USE_NEXTN_DECODE");
 }
 
@@ -103,9 +110,12 @@ Status apply_generation_config(const std::string& folder, SamplingParams& params
 }
 
 Status apply_request(const Json& body, const prompt::InferenceSettings& inference, SamplingParams& params) {
-  if (inference.choices != 1) return errorf(ErrorCode::kUnsupported, "n = {}: a command makes one completion", inference.choices);
-  if (inference.constraint && inference.constraint->kind != "tool_call" && inference.constraint->kind != "tool_call_required") {
-    return errorf(ErrorCode::kUnsupported, "response_format \"{}\" needs a grammar, which is not part of this build yet",
+  if (inference.choices != 1)
+    return errorf(ErrorCode::kUnsupported, "n = {}: a command makes one completion", inference.choices);
+  if (inference.constraint && inference.constraint->kind != "tool_call" &&
+      inference.constraint->kind != "tool_call_required") {
+    return errorf(ErrorCode::kUnsupported,
+                  "response_format \"{}\" needs a grammar, which is not part of this build yet",
                   inference.constraint->kind);
   }
   const auto given = [&](std::string_view key) { return body.find(key) != nullptr && !body.find(key)->is_null(); };

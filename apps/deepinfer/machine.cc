@@ -22,8 +22,8 @@ namespace deepinfer::cli {
 namespace {
 
 constexpr std::array<std::string_view, 14> kUsefulFeatures = {
-    "sse4_2", "avx", "f16c", "fma", "avx2", "avx512f", "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16", "avx_vnni",
-    "amx_int8", "amx_bf16", "asimd"};
+    "sse4_2",   "avx",         "f16c",        "fma",      "avx2",     "avx512f",  "avx512bw",
+    "avx512vl", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_int8", "amx_bf16", "asimd"};
 
 std::int64_t count_nodes() {
   std::int64_t nodes = 0;
@@ -121,9 +121,9 @@ Result<double> disk_rate(const std::string& path, std::int64_t bytes) {
 TokenCost token_cost(const checkpoint::ModelConfig& config) {
   using checkpoint::WeightGroup;
   TokenCost out;
-  const double chosen = config.n_routed_experts > 0
-                            ? static_cast<double>(config.num_experts_per_tok) / static_cast<double>(config.n_routed_experts)
-                            : 0;
+  const double chosen = config.n_routed_experts > 0 ? static_cast<double>(config.num_experts_per_tok) /
+                                                          static_cast<double>(config.n_routed_experts)
+                                                    : 0;
   for (const checkpoint::WeightSpec& spec : checkpoint::weight_table(config, checkpoint::DraftLayers::kSkip)) {
     const bool expert = spec.group == WeightGroup::kExperts;
     const bool looked_up = spec.group == WeightGroup::kEmbed || spec.group == WeightGroup::kEngramTable;  // a few rows
@@ -131,7 +131,8 @@ TokenCost token_cost(const checkpoint::ModelConfig& config) {
     const double share = expert ? chosen : 1;
     (expert ? out.expert_bytes : out.resident_bytes) += share * static_cast<double>(spec.bytes());
     if (spec.shape.size() < 2 || spec.kind == checkpoint::WeightKind::kE8M0) continue;
-    const double weights = static_cast<double>(spec.num_elements()) * (spec.kind == checkpoint::WeightKind::kFp4 ? 2 : 1);
+    const double weights =
+        static_cast<double>(spec.num_elements()) * (spec.kind == checkpoint::WeightKind::kFp4 ? 2 : 1);
     out.flops += 2 * share * weights;
   }
   return out;

@@ -99,7 +99,8 @@ Chosen choose(const std::vector<std::string>& words) {
   const std::vector<std::string> members = command_names(words[0]);
   if (!members.empty()) {
     usage_error("{} {}; accepted: {}", words[0],
-                words.size() > 1 ? fmt::format("\"{}\" is no command", words[1]) : "needs a second word", join(members));
+                words.size() > 1 ? fmt::format("\"{}\" is no command", words[1]) : "needs a second word",
+                join(members));
   }
   const std::vector<std::string> near = near_names(words[0], command_names());
   usage_error("unknown command \"{}\"{}; commands: {}", words[0], near.empty() ? "" : "; near: " + join(near),
@@ -167,7 +168,8 @@ std::string topic(const std::vector<std::string>& words) {
   for (std::size_t count : {std::size_t{2}, std::size_t{1}}) {
     if (words.size() < count) continue;
     const std::string name = count == 2 ? words[0] + " " + words[1] : words[0];
-    const bool known = std::ranges::any_of(commands(), [&](const Command& c) { return c.name == name && c.make != nullptr; });
+    const bool known =
+        std::ranges::any_of(commands(), [&](const Command& c) { return c.name == name && c.make != nullptr; });
     if (known) return " " + name;
   }
   return "";

@@ -20,7 +20,8 @@ std::vector<std::string> closed_list(std::string_view accepted) {
     words.emplace_back(accepted.substr(0, comma));
     accepted.remove_prefix(std::min(comma + 2, accepted.size()));
   }
-  const bool open = std::ranges::any_of(words, [](const std::string& word) { return word.find(' ') != std::string::npos; });
+  const bool open =
+      std::ranges::any_of(words, [](const std::string& word) { return word.find(' ') != std::string::npos; });
   return open || words.size() < 2 ? std::vector<std::string>{} : words;
 }
 
@@ -106,16 +107,19 @@ void ModelFlags::define(Arguments& a) {
   a.text("--model", "DIR", "checkpoint folder; default: the bundled tiny-chat", model);
   a.bind("--model", "MODEL");
   a.integer("--threads", "threads, 0 = one per usable core", {0, 1024}, threads);
-  a.choice("--isa", "instruction set of the kernels; default: the fastest", {{"scalar", "avx2", "avx512"}, {"neon"}}, isa);
+  a.choice("--isa", "instruction set of the kernels; default: the fastest", {{"scalar", "avx2", "avx512"}, {"neon"}},
+           isa);
   a.bind("--isa", "CPU_ISA");
-  a.add({"--backend", "host", "device that computes"},
-        [](const std::string& value) { check_choice(value, {{"host"}, {"trn2", "pjrt", "nrt"}}); });
+  a.add({"--backend", "host", "device that computes"}, [](const std::string& value) {
+    check_choice(value, {{"host"}, {"trn2", "pjrt", "nrt"}});
+  });
   a.bind("--backend", "ACCELERATOR", backend_of_accelerator);
   a.choice("--graph-mode", "how decode steps run; default: graph", {{"eager", "graph"}, {"regions"}}, graph_mode);
   a.bind("--graph-mode", "NEURON_GRAPH_MODE", mode_of_neuron);
   a.bind("--graph-mode", "ENFORCE_EAGER", mode_of_eager);
-  a.add({"--numerics", "official", "rounding rules"},
-        [](const std::string& value) { check_choice(value, {{"official"}, {"deepinfer"}}); });
+  a.add({"--numerics", "official", "rounding rules"}, [](const std::string& value) {
+    check_choice(value, {{"official"}, {"deepinfer"}});
+  });
   a.add({"--profile", "ocp448", "numeric profile"}, [](const std::string& value) {
     check_choice(value, {{"ocp448"}, {"host224", "trn2", "trn2_224", "trn2_240", "trn2_nxd"}});
   });
@@ -134,7 +138,8 @@ std::vector<std::pair<std::string, std::string>> ModelFlags::settings(const Cont
   std::vector<std::pair<std::string, std::string>> out;
   if (context.env.get("YOCO_PREFILL_TRUNCATION_MODE") == "compact") {
     const std::string keep = context.env.get("YOCO_PREFILL_KEEP_TOKENS");
-    if (parse_integer(keep, 0, INT32_MAX) == 0) usage_error("DEEPINFER_YOCO_PREFILL_KEEP_TOKENS: compact needs a number above 0");
+    if (parse_integer(keep, 0, INT32_MAX) == 0)
+      usage_error("DEEPINFER_YOCO_PREFILL_KEEP_TOKENS: compact needs a number above 0");
     out.emplace_back("prefill_tail", keep);
   }
   for (const std::string& item : set) {

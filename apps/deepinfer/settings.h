@@ -16,11 +16,11 @@ namespace deepinfer::cli {
 void check_environment(const base::Environ& env);
 
 struct ModelFlags {
-  std::string model;               ///< "" = the bundled tiny-chat
-  std::int64_t threads = 0;        ///< 0 = one per usable core
-  std::string isa;                 ///< "" = fastest
+  std::string model;         ///< "" = the bundled tiny-chat
+  std::int64_t threads = 0;  ///< 0 = one per usable core
+  std::string isa;           ///< "" = fastest
   std::string graph_mode = "graph";
-  std::vector<std::string> set;    ///< "key=value"
+  std::vector<std::string> set;  ///< "key=value"
 
   void define(Arguments& arguments);
   /// Folder of the checkpoint. Errors: kNotFound.

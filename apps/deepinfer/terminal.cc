@@ -35,7 +35,7 @@ void print(std::string_view text) {
 void print_json(const base::Json& value) { print(base::dump_json(value) + "\n"); }
 
 void complain(std::string_view text) {
-  std::fflush(stdout);
+  flush_output();
   std::string line = "deepinfer: ";
   tokenizer::Utf8Filter printable;  // messages may quote bytes of a broken file
   printable.push(text, line);
@@ -44,7 +44,10 @@ void complain(std::string_view text) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-bool flush_output() { return std::fflush(stdout) == 0 && !write_failed(); }
+bool flush_output() {
+  if (std::fflush(stdout) != 0) write_failed() = true;  // a later flush of the emptied buffer would succeed
+  return !write_failed();
+}
 
 std::string inked(Ink ink, std::string_view text) {
   if (!use_colour() || ink == Ink::kPlain || text.empty()) return std::string(text);
@@ -86,16 +89,14 @@ void Progress::update(std::string_view stage, double done) {
   shown_ = true;
   const auto filled = static_cast<std::size_t>(std::clamp(done, 0.0, 1.0) * 30);
   std::fprintf(stderr, "\r%s [%s%s] %3.0f %% %-24.*s", title_.c_str(), std::string(filled, '#').c_str(),
-               std::string(30 - filled, ' ').c_str(), 100 * done, static_cast<int>(std::min<std::size_t>(stage.size(), 24)),
-               stage.data());
+               std::string(30 - filled, ' ').c_str(), 100 * done,
+               static_cast<int>(std::min<std::size_t>(stage.size(), 24)), stage.data());
 }
 
 Progress::~Progress() {
   if (shown_) std::fprintf(stderr, "\r\033[K");
 }
 
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace deepinfer::cli

@@ -4,12 +4,12 @@
 // needs standard error to be a terminal and work that lasts longer than a second (cli.md).
 #pragma once
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "base/json.h"
 

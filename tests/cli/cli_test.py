@@ -535,6 +535,13 @@ class Outputs(Case):
         self.assertNotEqual(path.read_bytes(), b"old")
         self.assertEqual([p.name for p in self.scratch.iterdir()], ["l.safetensors"])
 
+    def test_full_disk_is_a_failure(self):
+        for words in (["run", "--prompt", "Hello", "--greedy"], ["version"], ["graph", "dump"]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, env=clean_environment({}))
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn(b"standard output", done.stderr)
+
     def test_no_escape_codes_in_pipes(self):
         for words in (["doctor"], ["version"], ["env"], ["inspect"], ["run", "--prompt", "Hello", "--greedy"], ["graph", "plan"]):
             done = self.ok(run(*words, env={"TERM": "xterm-256color"}))
