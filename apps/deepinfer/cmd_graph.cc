@@ -148,17 +148,18 @@ class GraphPlan : public Action {
   Result<int> run(const Context& context) override {
     DI_ASSIGN(const graph::Graph g, flags_.make(context));
     const graph::Plan plan = graph::plan_buffers(g);
-    // A graph that exists has no break (a break is an error of the trace); the host reads a step's outputs at once.
+    // A break ends the trace with an error, so a graph that exists has none. What the host reads after a replay are the
+    // outputs that are not donated roots.
     constexpr std::int64_t kBreaks = 0;
-    constexpr std::int64_t kHostReads = 1;
+    const auto host_reads = static_cast<std::int64_t>(g.outputs.size() - g.donations.size());
     if (json_) {
       Json out = graph::plan_json(g, plan);
-      out.set("breaks", kBreaks).set("host_reads", kHostReads).set("peak_bytes", plan.peak_bytes);
+      out.set("breaks", kBreaks).set("host_reads", host_reads).set("peak_bytes", plan.peak_bytes);
       print_json(out);
       return 0;
     }
     if (!summary_) print(graph::plan_table(g, plan));
-    printf_line("graph {}: {} nodes, breaks={}, host_reads={}", g.name, g.nodes.size(), kBreaks, kHostReads);
+    printf_line("graph {}: {} nodes, breaks={}, host_reads={}", g.name, g.nodes.size(), kBreaks, host_reads);
     printf_line(
         "arena {} B, peak {} B, live at once {} B, naive {} B ({:.1f} times the arena)", plan.arena_bytes,
         plan.peak_bytes, plan.max_live_bytes, plan.naive_bytes,
