@@ -5,10 +5,26 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/error.h"
 #include "base/io.h"
 
 namespace deepinfer::verify {
+
+const base::Json& member(const base::Json& object, std::string_view key) {
+  const base::Json* value = object.find(key);
+  need_golden(value != nullptr, "member \"{}\" is missing in {:.200}", key, base::dump_json(object));
+  return *value;
+}
+
+const std::string& text_member(const base::Json& object, std::string_view key) {
+  const base::Json& value = member(object, key);
+  need_golden(value.is_string(), "{} is a {}, expected a string", key, value.type_name());
+  return value.string();
+}
+
+const base::Json::Array& list_of(const base::Json& value, std::string_view name) {
+  need_golden(value.is_array(), "{} is a {}, expected a list", name, value.type_name());
+  return value.items();
+}
 
 Result<GoldenFolder> GoldenFolder::open(const std::string& dir) {
   GoldenFolder out;
@@ -75,14 +91,14 @@ std::vector<float> to_floats(const ConstTensorRef& tensor) {
         break;
       }
       case DType::kU8: value = static_cast<float>(std::to_integer<int>(*at)); break;
-      default: DI_CHECK(false, "no float form of {}", to_string(tensor.type));
+      default: need_golden(false, "a tensor is {}, accepted: bf16, f32, s32, u8", to_string(tensor.type));
     }
   }
   return out;
 }
 
 std::vector<std::int32_t> to_ints(const ConstTensorRef& tensor) {
-  DI_CHECK(tensor.type.dtype == DType::kS32, "tensor is {}", to_string(tensor.type));
+  need_golden(tensor.type.dtype == DType::kS32, "a tensor is {}, accepted: s32", to_string(tensor.type));
   std::vector<std::int32_t> out(static_cast<std::size_t>(tensor.type.num_elements()));
   std::memcpy(out.data(), tensor.data, out.size() * sizeof(std::int32_t));
   return out;

@@ -1,17 +1,47 @@
 // Reading golden folders: manifests, recorded tensors, and the measures that tolerances are stated in.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
 #include "deepinfer/status.h"
 #include "verify/report.h"
 
 namespace deepinfer::verify {
+
+/// A golden whose data has another form than its kind needs: thrown where the data is used, many calls below the
+/// verification, and turned into kDataCorruption at its border by `refuse_bad_golden`.
+class BadGolden : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+/// BadGolden unless `condition`.
+template <typename... Args>
+void need_golden(bool condition, fmt::format_string<Args...> format, Args&&... args) {
+  if (!condition) throw BadGolden(fmt::format(format, std::forward<Args>(args)...));
+}
+/// What `fn` gives, or kDataCorruption naming `dir` for a BadGolden.
+template <typename F>
+auto refuse_bad_golden(const std::string& dir, const F& fn) -> decltype(fn()) {
+  try {
+    return fn();
+  } catch (const BadGolden& bad) {
+    return errorf(ErrorCode::kDataCorruption, "{}: {}", dir, bad.what());
+  }
+}
+/// Parts of a JSON value; BadGolden naming the member if it is absent or of another type.
+const base::Json& member(const base::Json& object, std::string_view key);
+const std::string& text_member(const base::Json& object, std::string_view key);
+const base::Json::Array& list_of(const base::Json& value, std::string_view name);
 
 /// A folder with manifest.json and safetensors files, opened on demand.
 class GoldenFolder {
@@ -35,7 +65,7 @@ class GoldenFolder {
   std::map<std::string, std::shared_ptr<checkpoint::SafetensorsFile>> files_;
 };
 
-/// Elements as float (bf16, f32, s32, u8); the reference may be unaligned.
+/// Elements as float (bf16, f32, s32, u8); the reference may be unaligned. BadGolden for other types.
 std::vector<float> to_floats(const ConstTensorRef& tensor);
 std::vector<std::int32_t> to_ints(const ConstTensorRef& tensor);
 

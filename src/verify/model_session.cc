@@ -39,7 +39,15 @@ Result<ModelSession> ModelSession::open(std::shared_ptr<const v41::Model> model,
 
 ModelSession::~ModelSession() = default;
 
+void ModelSession::check_id(std::int32_t token) const {
+  need_golden(token >= 0 && token < vocab(), "token id {} is outside 0 .. {}", token, vocab() - 1);
+}
+
 void ModelSession::start(std::span<const std::int32_t> tokens, std::span<const std::int32_t> types) {
+  need_golden(!tokens.empty(), "a prompt has no tokens");
+  need_golden(types.empty() || types.size() == tokens.size(), "{} token types for {} tokens", types.size(),
+              tokens.size());
+  for (const std::int32_t token : tokens) check_id(token);
   if (sequence_.slot > 0) runner_->close_sequence(sequence_);
   auto opened = runner_->open_sequence();
   DI_CHECK(opened.has_value(), "{}", opened.error().to_string());
@@ -50,7 +58,7 @@ void ModelSession::start(std::span<const std::int32_t> tokens, std::span<const s
                           image ? engine::ModelRunner::TokenKind::kImage : engine::ModelRunner::TokenKind::kText);
   }
   const Status reserved = runner_->reserve(sequence_, static_cast<std::int64_t>(tokens.size()));
-  DI_CHECK(reserved.has_value(), "{}", reserved.error().to_string());
+  need_golden(reserved.has_value(), "{}", reserved ? "" : reserved.error().to_string());
 }
 
 std::vector<float> ModelSession::prefill(std::int64_t chunk, const Tensor* embeds) {
@@ -67,9 +75,10 @@ std::vector<float> ModelSession::prefill(std::int64_t chunk, const Tensor* embed
 }
 
 std::vector<float> ModelSession::decode(std::int32_t token) {
+  check_id(token);
   runner_->append_token(sequence_, token);
   const Status reserved = runner_->reserve(sequence_, sequence_.length + 1);
-  DI_CHECK(reserved.has_value(), "{}", reserved.error().to_string());
+  need_golden(reserved.has_value(), "{}", reserved ? "" : reserved.error().to_string());
   const engine::DecodeItem item{&sequence_, 1};
   const auto rows = runner_->decode({&item, 1});
   DI_CHECK(rows.has_value(), "{}", rows.error().to_string());
@@ -78,6 +87,7 @@ std::vector<float> ModelSession::decode(std::int32_t token) {
 }
 
 ModelSession::Draft ModelSession::draft(std::int32_t anchor) {
+  check_id(anchor);
   const engine::Sequence* sequence = &sequence_;
   const engine::ModelRunner::DraftRows rows = runner_->draft({&sequence, 1}, {&anchor, 1});
   Draft out{.ids = {anchor}, .raw_logits = {}, .logits = {}, .confidence = {}};

@@ -26,7 +26,8 @@ class ModelSession {
   const checkpoint::ModelConfig& config() const { return runner_->model().config(); }
   std::int64_t vocab() const { return config().vocab_size; }
 
-  /// Starts over with these tokens. `types` as goldens/model image.safetensors: -1 text, else image span.
+  /// Starts over with these tokens. This and the calls below throw BadGolden for ids outside the vocabulary and for
+  /// more tokens than the context. `types` as goldens/model image.safetensors: -1 text, else image span.
   void start(std::span<const std::int32_t> tokens, std::span<const std::int32_t> types = {});
   engine::Sequence& sequence() { return sequence_; }
   /// Logits of all positions, in chunks (0 = whole), with the exact tail off so that every row runs.
@@ -48,6 +49,7 @@ class ModelSession {
 
  private:
   ModelSession() = default;
+  void check_id(std::int32_t token) const;
   std::unique_ptr<engine::ModelRunner> runner_;
   engine::Sequence sequence_;
 };

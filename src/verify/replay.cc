@@ -87,6 +87,13 @@ class Replay {
   bool has(const std::string& name) const { return std::ranges::binary_search(names_, name); }
   Result<ConstTensorRef> recorded(const std::string& name) { return golden_.tensor("capture.safetensors", name); }
 
+  // BadGolden unless the tensor has one row a token of the prompt and at least one column.
+  void need_rows(const std::string& name, const ConstTensorRef& ref) const {
+    const auto tokens = std::ssize(session_.sequence().tokens);
+    need_golden(ref.type.shape.rank() == 2 && ref.type.shape[0] == tokens && ref.type.shape[1] > 0,
+                "{} is {}, expected {} rows", name, to_string(ref.type), tokens);
+  }
+
   // A recorded tensor as a value of the running step.
   Result<graph::Value> feed(graph::EagerEmitter& e, const std::string& name) {
     DI_ASSIGN(const ConstTensorRef ref, recorded(name));
@@ -279,6 +286,7 @@ class Replay {
     const Tensor* found = captures_.find(path);
     const auto ref = recorded(name);
     if (found == nullptr || !ref) return missing(name, path);
+    need_rows(name, *ref);
     judge_values(name, first_columns(*found, ref->type.shape[1]), to_floats(*ref));
   }
 
@@ -286,6 +294,7 @@ class Replay {
     const Tensor* scores = captures_.find(path);
     const auto ref = recorded(name);
     if (scores == nullptr || !ref) return missing(name, path);
+    need_rows(name, *ref);
     const std::int64_t blocks = ref->type.shape[1];
     const std::int64_t size = config_.candidate_block_size;
     const std::vector<float> rows = first_columns(*scores, blocks * size);
@@ -305,6 +314,7 @@ class Replay {
     const Tensor* counts = captures_.find(path, 1);
     const auto ref = recorded(name);
     if (ids == nullptr || counts == nullptr || !ref) return missing(name, path);
+    need_rows(name, *ref);
     const std::int64_t rows = ref->type.shape[1];
     std::vector<std::int32_t> found(static_cast<std::size_t>(ref->type.num_elements()));
     for (std::int64_t t = 0; t < ref->type.shape[0]; ++t) {
@@ -325,6 +335,8 @@ class Replay {
     const Tensor* ids = captures_.find(path, 0);
     const Tensor* counts = captures_.find(path, 1);
     const auto ref = recorded(name);
+    if (!ref) return missing(name, path);
+    need_rows(name, *ref);
     if (ids == nullptr || counts == nullptr) {
       // A reuse layer takes its owner's list unchanged; the owner's row is judged.
       return compare_selection(name, fmt::format("layers.{}.attn.compress_idx", owner_of(name)));
@@ -369,6 +381,9 @@ class Replay {
     if (ids == nullptr || !ids_ref || !weights_ref) return missing(name, p + "ffn.gate.topk");
     const std::vector<std::int32_t> expected_ids = to_ints(*ids_ref);
     const std::vector<float> expected_weights = to_floats(*weights_ref);
+    need_golden(ids_ref->type.shape.rank() == 2 && ids_ref->type.shape[1] > 0 &&
+                    weights_ref->type.shape == ids_ref->type.shape, "{}gate.weights is {}, gate.ids {}", p,
+                to_string(weights_ref->type), to_string(ids_ref->type));
     const auto k = static_cast<std::size_t>(ids_ref->type.shape[1]);
     std::vector<std::int32_t> sorted_ids;
     std::vector<float> sorted_weights;
@@ -390,6 +405,9 @@ class Replay {
     const auto ref = recorded(name);
     if (!ref) return missing(name, "engram_hash");
     const std::vector<std::int32_t> expected = to_ints(*ref);
+    const std::int64_t wanted = std::ssize(session_.sequence().tokens) * config_.engram_columns();
+    need_golden(std::ssize(expected) == wanted && ref->type.shape[0] == std::ssize(session_.sequence().tokens),
+                "{} is {}, expected {} ids", name, to_string(ref->type), wanted);
     std::vector<std::int64_t> rows(expected.size());
     ops::engram_row_ids(session_.runner().model().engram_hash(config_.engram_index(l)), session_.sequence().classes, 0,
                         ref->type.shape[0], rows.data());
@@ -401,6 +419,11 @@ class Replay {
   Status draft() {
     DI_ASSIGN(const ConstTensorRef ids_ref, recorded("draft.ids"));
     const std::vector<std::int32_t> ids = to_ints(ids_ref);
+    need_golden(std::ssize(ids) == config_.dspark_block_size + 1, "draft.ids has {} ids, expected {}", ids.size(),
+                config_.dspark_block_size + 1);
+    for (const std::int32_t id : ids) {
+      need_golden(id >= 0 && id < session_.vocab(), "draft.ids holds {}, accepted: 0 .. {}", id, session_.vocab() - 1);
+    }
     const engine::Sequence* sequence = &session_.sequence();
     const engine::HostTensors inputs =
         engine::prepare_draft(session_.runner().step_context(), {&sequence, 1}, {ids.data(), 1}, 0);

@@ -16,12 +16,14 @@ namespace deepinfer::verify {
 namespace {
 
 Status check_hashes(const GoldenFolder& golden, const std::string& model_dir) {
-  const base::Json* files = golden.manifest().find("model_files");
-  for (const auto& [name, hash] : files->members()) {
+  const base::Json& files = member(golden.manifest(), "model_files");
+  need_golden(files.is_object(), "model_files is a {}, expected an object", files.type_name());
+  for (const auto& [name, value] : files.members()) {
+    const std::string& hash = text_member(files, name);
     DI_ASSIGN(const std::string found, base::sha256_file(model_dir + "/" + name));
-    if (found != hash.string()) {
+    if (found != hash) {
       return errorf(ErrorCode::kDataCorruption, "{}/{} has SHA-256 {}, the golden belongs to {}", model_dir, name,
-                    found, hash.string());
+                    found, hash);
     }
   }
   return {};
@@ -51,7 +53,8 @@ class TinyChat {
     std::vector<const base::Json*> drafts(continuation.size(), nullptr);
     if (const base::Json* list = data.find("drafts"); list != nullptr && list->is_array()) {
       for (const base::Json& draft : list->items()) {
-        const auto step = static_cast<std::size_t>(number(draft, "step", 1e9));
+        const base::Json* at = draft.find("step");
+        const auto step = static_cast<std::size_t>(at != nullptr ? at->as_int().value_or(-1) : -1);
         if (step < drafts.size()) drafts[step] = &draft;
       }
     }
@@ -85,8 +88,10 @@ class TinyChat {
   void judge_step(const base::Json& step, std::span<const float> row, std::int32_t token, Steps& total) const {
     const std::vector<std::int32_t> best = ints(step.find("top5_ids"));
     const base::Json* values = step.find("top5_logits");
-    for (std::size_t i = 0; values != nullptr && i < best.size() && i < values->items().size(); ++i) {
+    const std::size_t known = values != nullptr ? list_of(*values, "top5_logits").size() : 0;
+    for (std::size_t i = 0; i < std::min(known, best.size()); ++i) {
       const double expected = values->items()[i].as_double().value_or(0);
+      need_golden(best[i] >= 0 && best[i] < session_.vocab(), "top5_ids holds {}", best[i]);
       total.spread = std::max(total.spread, std::abs(double{row[static_cast<std::size_t>(best[i])]} - expected));
     }
     const base::Json* below = step.find("below_noise_floor");
@@ -97,12 +102,13 @@ class TinyChat {
 
   // Draft tokens up to the first whose margin is within twice the floor: after it the Markov chain may differ.
   void judge_draft(const base::Json& golden, Steps& total) {
-    const auto anchor = static_cast<std::int32_t>(number(golden, "anchor", 0));
+    const auto anchor = static_cast<std::int32_t>(member(golden, "anchor").as_int().value_or(-1));
     const std::vector<std::int32_t> expected = ints(golden.find("tokens"));
     const base::Json* margins = golden.find("margins");
     const ModelSession::Draft draft = session_.draft(anchor);
     for (std::size_t k = 0; k < expected.size() && k + 1 < draft.ids.size(); ++k) {
-      if (margins == nullptr || margins->items()[k].as_double().value_or(0) <= 2 * floor_) return;
+      if (margins == nullptr || k >= list_of(*margins, "margins").size()) return;
+      if (margins->items()[k].as_double().value_or(0) <= 2 * floor_) return;
       ++total.draft_judged;
       total.draft_wrong += draft.ids[k + 1] != expected[k] ? 1 : 0;
     }

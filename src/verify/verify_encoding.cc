@@ -10,6 +10,7 @@
 #include "prompt/prompt.h"
 #include "prompt/request_error.h"
 #include "prompt/token_limits.h"
+#include "verify/golden_folder.h"
 
 namespace deepinfer::verify {
 namespace {
@@ -125,7 +126,11 @@ class EncodingVerifier {
       if (id == nullptr || !id->is_string() || input == nullptr || expected == nullptr) {
         return errorf(ErrorCode::kDataCorruption, "{}:{}: a case needs id, input and expected", path, line);
       }
-      visit(id->string(), *input, *expected);
+      const auto visited = refuse_bad_golden(fmt::format("{}:{}", path, line), [&]() -> Status {
+        visit(id->string(), *input, *expected);
+        return {};
+      });
+      DI_TRY(visited);
     }
     return {};
   }
@@ -159,15 +164,16 @@ class EncodingVerifier {
   Result<Json> render(const Json& input, const RenderSettings& settings) const {
     const Json* raw = input.find("raw_body");
     if (raw == nullptr) return prompt::render_line(input, tokenizer_, settings);
-    DI_ASSIGN(const Json body, prompt::parse_request_body(raw->string(), prompt::Profile::kOfficial));
+    DI_ASSIGN(const Json body, prompt::parse_request_body(text_member(input, "raw_body"), prompt::Profile::kOfficial));
     return prompt::render_line(body, tokenizer_, settings);
   }
 
   static std::string compare_prompt(const Json& expected, const Result<Json>& result) {
     if (result && expected.find("prompt") != nullptr) {
-      std::string text = text_difference(expected.find("prompt")->string(), result->find("prompt")->string());
+      std::string text = text_difference(text_member(expected, "prompt"), text_member(*result, "prompt"));
       if (!text.empty()) return text;
     }
+    need_golden(expected.is_object(), "expected is a {}, not an object", expected.type_name());
     Json without_ids;
     for (const auto& [key, value] : expected.members()) {
       if (key != "ids") without_ids.set(key, value);
@@ -178,19 +184,19 @@ class EncodingVerifier {
   static std::string check_limit(const Json& input, const Json& expected) {
     prompt::TokenLimitInput limit;
     if (const Json* requested = input.find("max_tokens")) limit.requested = requested->as_int();
-    limit.thinking = input.find("thinking")->boolean();
-    limit.effort = input.find("reasoning_effort")->string() == "max" ? prompt::kMaxEffort : prompt::kDefaultEffort;
-    limit.prompt_tokens = input.find("prompt_tokens")->as_int().value_or(0);
-    limit.context_limit = input.find("context_limit")->as_int().value_or(0);
+    limit.thinking = member(input, "thinking") == Json(true);
+    limit.effort = member(input, "reasoning_effort") == Json("max") ? prompt::kMaxEffort : prompt::kDefaultEffort;
+    limit.prompt_tokens = member(input, "prompt_tokens").as_int().value_or(0);
+    limit.context_limit = member(input, "context_limit").as_int().value_or(0);
     const auto tokens = prompt::resolve_max_tokens(limit);
     return compare_result(expected, tokens.map([](std::int64_t n) { return Json(Json::Object{{"max_tokens", n}}); }));
   }
 
   static Result<Json> layout(const Json& input) {
     const Json* detail = input.find("detail");
-    const bool low = detail != nullptr && detail->string() == "low";
-    DI_ASSIGN(const auto size, prompt::layout_image(input.find("width")->as_int().value_or(0),
-                                                    input.find("height")->as_int().value_or(0),
+    const bool low = detail != nullptr && *detail == Json("low");
+    DI_ASSIGN(const auto size, prompt::layout_image(member(input, "width").as_int().value_or(0),
+                                                    member(input, "height").as_int().value_or(0),
                                                     low ? prompt::ImageDetail::kLow : prompt::ImageDetail::kHigh));
     return Json(Json::Object{{"width", size.width}, {"height", size.height}, {"tokens", size.tokens}});
   }
@@ -209,8 +215,8 @@ class EncodingVerifier {
     if (strict->find("error") != nullptr) return result ? "strict: accepted, expected to be refused" : "";
     if (!result) return "strict: refused: " + result.error().to_string();
     Json wanted;
-    wanted.set("content", *strict->find("content")).set("reasoning", *strict->find("reasoning_content"));
-    wanted.set("tool_calls", *strict->find("tool_calls"));
+    wanted.set("content", member(*strict, "content")).set("reasoning", member(*strict, "reasoning_content"));
+    wanted.set("tool_calls", member(*strict, "tool_calls"));
     std::string text = difference(wanted, *result, "");
     return text.empty() ? "" : "strict: " + text;
   }
@@ -219,9 +225,9 @@ class EncodingVerifier {
   std::string check_events(const Json& input, const Json& expected) const {
     const auto result = prompt::parse_line(input, tokenizer_);
     if (!result) return "refused: " + result.error().to_string();
-    const Json& wanted = *expected.find("events");
-    const Json& found = *result->find("events");
-    if (wanted.items().size() != found.items().size()) {
+    const Json& wanted = member(expected, "events");
+    const Json& found = member(*result, "events");
+    if (list_of(wanted, "events").size() != list_of(found, "events").size()) {
       return fmt::format("{} event lists, expected {}", found.items().size(), wanted.items().size());
     }
     return difference(merged(wanted), merged(found), "events");
@@ -231,7 +237,7 @@ class EncodingVerifier {
     Json out = Json::array();
     for (const Json& chunk : chunks.items()) {
       if (chunk.is_null()) continue;
-      for (const Json& event : chunk.items()) append_event(out.items(), event.items());
+      for (const Json& event : list_of(chunk, "events of a chunk")) append_event(out.items(), list_of(event, "event"));
     }
     return out;
   }
@@ -240,9 +246,11 @@ class EncodingVerifier {
     const auto same = [&](const Json::Array& last) {
       return last.size() == event.size() && std::equal(last.begin(), last.end() - 1, event.begin());
     };
+    need_golden(!event.empty(), "an event is empty");
     const bool text = event[0] != Json("call") && event[0] != Json("finish");
     if (text && !out.empty() && same(out.back().items())) {
       Json& last = out.back().items().back();
+      need_golden(last.is_string() && event.back().is_string(), "the text of an event is no string");
       last = Json(last.string() + event.back().string());
     } else {
       out.push_back(Json(event));

@@ -55,6 +55,14 @@ TEST(VerifyEncoding, ReportsDifferencesAndBrokenFiles) {
   ASSERT_FALSE(report);
   EXPECT_NE(report.error().to_string().find("token_limits.jsonl:1"), std::string::npos);
   EXPECT_FALSE(verify_encoding(dir.string() + "/none", std::nullopt));
+  for (const char* damaged : {R"({"id":"x","input":{},"expected":{"max_tokens":11}})",
+                              R"({"id":"x","input":{"thinking":5,"reasoning_effort":1},"expected":"x"})"}) {
+    std::ofstream(dir / "token_limits.jsonl") << damaged << "\n";
+    report = verify_encoding(dir.string(), std::nullopt);
+    ASSERT_FALSE(report) << damaged;
+    EXPECT_EQ(report.error().code, ErrorCode::kDataCorruption);
+    EXPECT_NE(report.error().to_string().find("is missing in"), std::string::npos) << report.error().to_string();
+  }
 }
 
 }  // namespace

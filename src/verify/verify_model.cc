@@ -107,6 +107,8 @@ class EndToEnd {
       found.insert(found.end(), row.begin(), row.end());
     }
     judge("decode", prefix, found, to_floats(logits), limits, false);
+    need_golden(margins.type.num_elements() == std::ssize(forced) && !forced.empty(), "{}: {} margins for {} tokens", prefix,
+                margins.type.num_elements(), forced.size());
     greedy(prefix, found, forced, to_floats(margins), number(*limits, "argmax_must_match_above_margin", 0));
     return {};
   }
@@ -130,6 +132,8 @@ class EndToEnd {
   Status engram(const base::Json& prompts) {
     DI_ASSIGN(const ConstTensorRef map, golden_.tensor("engram.safetensors", "token_map"));
     const std::vector<std::int32_t> expected = to_ints(map);
+    need_golden(std::ssize(expected) == session_.vocab(), "token_map has {} entries, the vocabulary {}", expected.size(),
+                session_.vocab());
     std::int64_t wrong = 0;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       wrong += session_.runner().model().token_class(static_cast<std::int32_t>(i)) != expected[i] ? 1 : 0;
@@ -148,6 +152,8 @@ class EndToEnd {
     const auto count = static_cast<std::int64_t>(session_.sequence().tokens.size());
     const std::int64_t columns = session_.config().engram_columns();
     std::vector<std::int64_t> found(static_cast<std::size_t>(count * columns));
+    const std::size_t wanted = found.size() * session_.config().engram_layer_ids.size();
+    need_golden(expected.size() == wanted, "{} Engram row ids, expected {}", expected.size(), wanted);
     std::int64_t wrong = 0;
     for (std::size_t i = 0; i < session_.config().engram_layer_ids.size(); ++i) {
       ops::engram_row_ids(session_.runner().model().engram_hash(static_cast<std::int64_t>(i)),
@@ -192,6 +198,8 @@ class EndToEnd {
     }
     double worst = 0;
     const std::vector<float> expected = to_floats(confidence);
+    need_golden(expected.size() == draft.confidence.size(), "{}: {} confidences, expected {}", name, expected.size(),
+                draft.confidence.size());
     for (std::size_t k = 0; k < expected.size(); ++k) {
       worst = std::max(worst, std::abs(double{draft.confidence[k]} - double{expected[k]}));
     }
@@ -236,6 +244,11 @@ class EndToEnd {
     Tensor out(DType::kBF16, {static_cast<std::int64_t>(tokens.size()), hidden});
     const BF16* table = session_.runner().model().weights().embed.tensor.as<BF16>();
     const std::vector<float> given = to_floats(rows);
+    need_golden(std::ssize(given) == std::ssize(tokens) * hidden && types.size() == tokens.size(),
+                "image rows have {} values and {} types for {} tokens", given.size(), types.size(), tokens.size());
+    for (const std::int32_t token : tokens) {
+      need_golden(token >= 0 && token < session_.vocab(), "token id {} is outside 0 .. {}", token, session_.vocab() - 1);
+    }
     for (std::size_t t = 0; t < tokens.size(); ++t) {
       for (std::int64_t d = 0; d < hidden; ++d) {
         const auto at = static_cast<std::int64_t>(t) * hidden + d;
@@ -256,6 +269,8 @@ class EndToEnd {
       DI_ASSIGN(const ConstTensorRef ids,
                 golden_.tensor("image.safetensors", fmt::format("{}.layers.{}.engram.ids", name, layer)));
       const std::vector<std::int32_t> expected = to_ints(ids);
+      need_golden(expected.size() == found.size(), "{}: {} Engram row ids, expected {}", name, expected.size(),
+                  found.size());
       ops::engram_row_ids(session_.runner().model().engram_hash(static_cast<std::int64_t>(i)),
                           session_.sequence().classes, 0, count, found.data());
       std::int64_t wrong = 0;
@@ -340,15 +355,14 @@ Result<Report> verify_form1(GoldenFolder golden, const ModelOptions& options) {
 Result<Report> verify_model(const std::string& dir, const ModelOptions& options) {
   DI_ASSIGN(GoldenFolder golden, GoldenFolder::open(dir));
   const base::Json* checkpoint = golden.manifest().find("checkpoint");
-  Result<Report> report = Report();
-  if (checkpoint != nullptr && checkpoint->is_string()) {
-    report = verify_form1(std::move(golden), options);
-  } else if (golden.manifest().find("model_files") != nullptr) {
-    report = verify_form2(std::move(golden), options);
-  } else {
+  const bool first_form = checkpoint != nullptr && checkpoint->is_string();
+  if (!first_form && golden.manifest().find("model_files") == nullptr) {
     return errorf(ErrorCode::kInvalidArgument, "{}/manifest.json names neither \"checkpoint\" nor \"model_files\"",
                   dir);
   }
+  const Result<Report> report = refuse_bad_golden(dir, [&]() -> Result<Report> {
+    return first_form ? verify_form1(std::move(golden), options) : verify_form2(std::move(golden), options);
+  });
   if (!report || options.only.empty()) return report;
   Report chosen;
   for (const CaseRow& row : report->rows()) {

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 
+#include "base/io.h"
+#include "base/json.h"
 #include "verify/model_checks.h"
 
 namespace deepinfer::verify {
@@ -37,6 +40,28 @@ TEST(VerifyModel, HashMismatchNamesBoth) {
       verify_model(kRoot + "/tests/golden/tiny-chat", {.model_dir = kRoot + "/tests/golden/model/micro/checkpoint"});
   ASSERT_FALSE(report);
   EXPECT_EQ(exit_code_of(report.error().code), 3);
+}
+
+// Goldens are read from files: ids, shapes and types that do not fit are refused, never followed.
+TEST(VerifyModel, DamagedGoldensAreRefused) {
+  namespace fs = std::filesystem;
+  const fs::path source = kRoot + "/tests/golden/tiny-chat";
+  const fs::path dir = fs::path(::testing::TempDir()) / "damaged_tiny_chat";
+  const std::string text = base::read_file((source / "greeting.json").string()).value();
+  const auto verify = [&](std::string_view key, std::string_view value) {
+    fs::remove_all(dir);
+    fs::copy(source, dir, fs::copy_options::recursive);
+    base::Json data = base::parse_json(text).value();
+    data.set(key, base::parse_json(value).value());
+    fs::remove(dir / "greeting.json");
+    EXPECT_TRUE(base::write_file((dir / "greeting.json").string(), base::dump_json(data)));
+    return verify_model(dir.string(), {.model_dir = kRoot + "/models/tiny-chat"});
+  };
+  for (const char* ids : {"[1, 2048]", "[-1]", "[\"x\"]", "[2147483647]", "[]", "{}"}) {
+    const auto report = verify("prompt_ids", ids);
+    ASSERT_FALSE(report) << ids;
+    EXPECT_EQ(exit_code_of(report.error().code), 3) << report.error().to_string();
+  }
 }
 
 class Ablation : public ::testing::TestWithParam<std::string> {};
