@@ -86,6 +86,7 @@ void ModelRunner::close_sequence(Sequence& sequence) {
 
 void ModelRunner::append_token(Sequence& sequence, std::int32_t token, TokenKind kind) const {
   const bool image = kind == TokenKind::kImage;
+  DI_CHECK(token >= 0 && token < model_->config().vocab_size, "token id {} of {}", token, model_->config().vocab_size);
   if (image && sequence.image.empty()) sequence.image.assign(sequence.tokens.size(), 0);
   if (image || !sequence.image.empty()) sequence.image.push_back(image ? 1 : 0);
   sequence.tokens.push_back(token);
