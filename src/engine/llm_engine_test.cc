@@ -212,6 +212,10 @@ TEST(Invariance, ExactTailEqualsFull) {
     LLM exact = make_llm(args);
     expect_same(one(exact, prompt, seeded(24)), expected, "chunk " + std::to_string(chunk));
   }
+  args.settings = {{"prefill_tail", "69"}};  // window 64 + 5 drafts + 1 = 70
+  const auto refused = LLMEngine::create(args);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("70"), std::string::npos) << refused.error().message;
 }
 
 // Random weights: drafts are nearly always wrong, which is the other end of acceptance.

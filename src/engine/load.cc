@@ -101,6 +101,12 @@ Result<std::unique_ptr<ModelRunner>> make_runner(std::shared_ptr<const v41::Mode
   options.max_num_seqs = args.max_num_seqs;
   options.num_drafts = args.num_drafts;
   options.batch_size_interval = args.batch_size_interval;
+  // A shorter tail would leave ring records that a verification may look at uncomputed (model.md 10).
+  const std::int64_t shortest = config.sliding_window + args.num_drafts + 1;
+  if (options.modes.prefill_tail > 0 && options.modes.prefill_tail < shortest) {
+    return errorf(ErrorCode::kInvalidArgument, "prefill_tail {} is below window + backtracking = {}",
+                  options.modes.prefill_tail, shortest);
+  }
   return ModelRunner::create(std::move(model), options);
 }
 
