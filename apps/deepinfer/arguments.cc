@@ -261,7 +261,12 @@ void Arguments::resolve(const base::Environ& env, const base::Json* config) {
     }
     if (apply_environment(*option, env) || config == nullptr || !option->is_option()) continue;
     for (const auto& [key, value] : config->members()) {
-      if (dashed(key) == option->spec.name.substr(2)) apply(*option, config_values(value), "file", "--config");
+      if (dashed(key) != option->spec.name.substr(2)) continue;
+      const bool one = option->spec.arity != Arity::kMany;
+      if (one && (value.is_object() || (value.is_array() && value.items().empty()))) {
+        usage_error("--config: {} is {}, one value is expected", key, base::dump_json(value));
+      }
+      apply(*option, config_values(value), "file", "--config");
     }
   }
 }

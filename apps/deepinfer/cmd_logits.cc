@@ -38,7 +38,7 @@ class Capture {
   void leave_out(const void* root) { roots_.insert(root); }
 
   void see(const std::string& path, std::span<const TensorRef> results) {
-    paths_.insert(path);
+    if (!path.empty()) paths_.insert(path);
     for (std::size_t p = 0; p < patterns_.size(); ++p) {
       if (::fnmatch(patterns_[p].c_str(), path.c_str(), 0) != 0) continue;
       matched_.insert(p);
@@ -142,6 +142,7 @@ class Session {
       DI_ASSIGN(const Tensor rows, in_prefill ? prefill_step(n, total - prefill) : decode_step());
       out.insert(out.end(), rows.as<float>(), rows.as<float>() + n * vocab());
     }
+    if (interrupted()) return errorf(ErrorCode::kCancelled, "interrupted in the last step");
     return out;
   }
 
@@ -213,6 +214,9 @@ class Logits : public Action {
     engine::RunnerOptions options = model_.runner_options(context);
     DI_ASSIGN(LoadedRunner loaded, load_weights(folder));
     DI_TRY(check(loaded.model->config(), lists));
+    if (decode_from_ && *decode_from_ > std::ssize(lists[0])) {
+      usage_error("--decode-from {} is beyond the {} tokens given", *decode_from_, lists[0].size());
+    }
     options.num_drafts = 0;
     options.max_num_seqs = static_cast<std::int64_t>(lists.size());
     for (const auto& ids : lists) longest_ = std::max(longest_, static_cast<std::int64_t>(ids.size()));

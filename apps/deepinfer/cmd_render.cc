@@ -1,4 +1,6 @@
 // `deepinfer render` and `deepinfer parse`: requests to prompts, completions to messages; JSON Lines both ways.
+#include <algorithm>
+
 #include "action.h"
 #include "base/error.h"
 #include "inputs.h"
@@ -80,13 +82,28 @@ class Parse : public Action {
   Result<int> run(const Context& context) override {
     DI_ASSIGN(const auto tokenizer, flags_.load(context));
     const auto kind = kind_ == "strict" ? prompt::ParserKind::kStrict : prompt::ParserKind::kLenient;
-    DI_TRY(map_json_lines(flags_.input, [&](const Json& line) {
+    const auto parse = [&](const Json& line) -> Result<Json> {
+      DI_TRY(check_fields(line));
       return prompt::parse_line(line, tokenizer ? &*tokenizer : nullptr, kind);
-    }));
+    };
+    DI_TRY(map_json_lines(flags_.input, parse));
     return 0;
   }
 
  private:
+  static Status check_fields(const Json& line) {
+    static const std::vector<std::string> kKnown = {"text", "chunks", "stage", "initial_stage", "finish", "options"};
+    if (!line.is_object()) return {};
+    for (const auto& [key, value] : line.members()) {
+      if (std::ranges::find(kKnown, key) != kKnown.end()) continue;
+      return errorf(ErrorCode::kInvalidArgument, "unknown field \"{}\"; accepted: {}", key, join(kKnown));
+    }
+    if (line.find("text") != nullptr && line.find("chunks") != nullptr) {
+      return errorf(ErrorCode::kInvalidArgument, "\"text\" and \"chunks\" exclude each other");
+    }
+    return {};
+  }
+
   PromptFlags flags_;
   std::string kind_;
 };

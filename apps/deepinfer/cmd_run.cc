@@ -80,7 +80,11 @@ class Run : public Action {
     out.params.max_tokens = 0;  // = nobody said
     DI_TRY(apply_generation_config(folder, out.params));
     if (token_ids_) {
-      out.ids = parse_ids(*token_ids_);
+      try {
+        out.ids = parse_ids(*token_ids_);
+      } catch (const UsageError& error) {
+        usage_error("--token-ids: {}", error.what());
+      }
       apply_flags(sampling_, out.params);
       return out;
     }
@@ -117,6 +121,9 @@ class Run : public Action {
       DI_ASSIGN(chat.messages, read_json_file(*messages_));
     } else {
       DI_ASSIGN(chat.user, prompt_text());
+      if (const auto offset = system_ ? tokenizer::find_invalid_utf8(*system_) : std::nullopt) {
+        return errorf(ErrorCode::kInvalidArgument, "--system: invalid UTF-8 at byte {}", *offset);
+      }
       chat.system = system_;
     }
     if (tools_) {

@@ -8,6 +8,7 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "terminal.h"
+#include "tokenizer/utf8.h"
 
 namespace deepinfer::cli {
 namespace {
@@ -53,7 +54,8 @@ auto of_variable(std::string_view name, const F& read) {
 void apply_environment(const base::Environ& env, EngineArgs& args) {
   args.token_blacklist =
       of_variable("DECODE_TOKEN_BLACKLIST", [&] { return parse_ranges(env.get("DECODE_TOKEN_BLACKLIST")); });
-  const std::string temperature = env.get("DFLASH_CONFIDENCE_HEAD_TEMPERATURE");
+  std::string temperature = env.get("DFLASH_CONFIDENCE_HEAD_TEMPERATURE");
+  if (temperature.empty()) temperature = "1";
   args.confidence_temperature =
       of_variable("DFLASH_CONFIDENCE_HEAD_TEMPERATURE", [&] { return parse_numbers(temperature); });
   if (env.is_set("ENABLE_MTP_VARLEN")) {
@@ -86,7 +88,18 @@ void SamplingFlags::define(Arguments& a) {
   a.number("--min-p", "share of the best token's probability", {0, 1}, min_p);
   a.integer("--seed", "default: drawn from the system and reported", {0, INT64_MAX}, seed);
   a.flag("--greedy", "always the likeliest token", greedy);
-  a.many("--stop", "TEXT", "ends the answer before this text", stop);
+  a.add({"--stop", "TEXT", "ends the answer before this text (repeatable)", Arguments::Arity::kMany},
+        [this](const std::string& value) {
+          // The limits of the engine (engine.md 14); in the chat form only the parser sees these strings.
+          constexpr std::size_t kMostStops = 64;
+          constexpr std::size_t kMostBytes = 1024;
+          if (value.empty() || value.size() > kMostBytes) {
+            usage_error("{} bytes; accepted: 1 .. {}", value.size(), kMostBytes);
+          }
+          if (const auto offset = tokenizer::find_invalid_utf8(value)) usage_error("invalid UTF-8 at byte {}", *offset);
+          if (stop.size() >= kMostStops) usage_error("more than {} texts", kMostStops);
+          stop.push_back(value);
+        });
   a.integer("--logprobs", "log-probability of each token and of the K best", {0, 1000}, logprobs);
   a.add({"--drafts", "auto|off|N", "speculative drafts a step; texts do not depend on them"},
         [this](const std::string& value) {

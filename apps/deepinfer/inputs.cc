@@ -1,7 +1,10 @@
 #include "inputs.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -30,8 +33,16 @@ std::vector<fs::path> bundle_roots(const base::Environ& env) {
   return roots;
 }
 
+// Streams report a failed read (standard input closed, or a folder) as an end; stdio underneath knows the difference.
+Status check_standard_input() {
+  if (std::ferror(stdin) == 0) return {};
+  return errorf(ErrorCode::kNotFound, "standard input could not be read: {}", std::strerror(errno));
+}
+
 Result<std::string> read_stream() {
-  return std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+  std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  DI_TRY(check_standard_input());
+  return text;
 }
 
 Result<std::string> read_any(const std::string& path) { return path == "-" ? read_stream() : base::read_file(path); }
@@ -127,6 +138,7 @@ Status map_json_lines(const std::string& path, const std::function<Result<base::
     if (!made) return with_context(std::move(made).error(), where);
     print_json(*made);
   }
+  if (from_stdin) DI_TRY(check_standard_input());
   return {};
 }
 

@@ -5,7 +5,7 @@ namespace deepinfer::cli {
 
 inline constexpr int kInterrupted = 130;
 
-/// Installs the handler: exit code 130 at once.
+/// Installs the handlers: exit code 130 at once for Ctrl-C, 3 with a message for a file that shrinks while in use.
 void install_interrupt_handler();
 
 /// While one lives, the first Ctrl-C only raises the flag; the second exits with 130.

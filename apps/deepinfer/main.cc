@@ -198,6 +198,7 @@ int guarded(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   using namespace deepinfer::cli;
+  occupy_standard_streams();
   install_interrupt_handler();
   const int code = guarded(std::vector<std::string>(argv + 1, argv + argc));
   if (!flush_output() && code == 0) {

@@ -37,7 +37,7 @@ void check_integer_row(std::string_view accepted, const std::string& value) {
   // "integer >= 1", "integer 0 .. 64": the bounds that are plain numbers are checked here.
   if (!accepted.starts_with("integer")) return;
   const std::string_view bounds = accepted.substr(std::string_view("integer").size());
-  std::int64_t least = INT64_MIN;
+  std::int64_t least = 0;
   std::int64_t most = INT64_MAX;
   if (bounds.starts_with(" >= ") && bounds.size() > 4 && bounds[4] >= '0' && bounds[4] <= '9') {
     least = bounds[4] - '0';
@@ -87,7 +87,9 @@ void check_setting(const std::string& key, const std::string& value) {
   }
   model::NumericModes scratch;
   const Status status = model::set_mode(scratch, key, value);
-  if (!status) usage_error("--set: {}{}", status.error().message, ", draw, spec_accept, logprob_mode");
+  if (status) return;
+  const bool unknown = status.error().message.starts_with("mode ");  // the message ends with the names of the modes
+  usage_error("--set: {}{}", status.error().message, unknown ? ", draw, spec_accept, logprob_mode" : "");
 }
 
 }  // namespace

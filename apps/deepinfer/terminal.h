@@ -15,6 +15,9 @@
 
 namespace deepinfer::cli {
 
+/// Opens /dev/null for standard streams that the caller closed: a file opened later must not get their numbers and then
+/// receive messages. Writing to a closed standard output still fails.
+void occupy_standard_streams();
 /// Writes to standard output.
 void print(std::string_view text);
 template <typename... Args>
