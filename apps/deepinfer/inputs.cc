@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 
@@ -45,7 +46,28 @@ Result<std::string> read_stream() {
   return text;
 }
 
-Result<std::string> read_any(const std::string& path) { return path == "-" ? read_stream() : base::read_file(path); }
+// A pipe (--prompt-file <(command)) or device, which cannot be mapped; as much as base::read_file accepts.
+Result<std::string> read_pipe(const std::string& path) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+  std::ifstream in(path, std::ios::binary);
+  std::string text;
+  std::vector<char> piece(std::size_t{1} << 16);
+  while (in.read(piece.data(), std::ssize(piece)), in.gcount() > 0) {
+    text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
+    if (text.size() > kMostBytes) {
+      return errorf(ErrorCode::kResourceExhausted, "{} gives more than {} bytes", path, kMostBytes);
+    }
+  }
+  if (in.eof()) return text;
+  return errorf(ErrorCode::kNotFound, "cannot read {}: {}", path, std::strerror(errno));
+}
+
+Result<std::string> read_any(const std::string& path) {
+  if (path == "-") return read_stream();
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  return fs::is_fifo(status) || fs::is_character_file(status) ? read_pipe(path) : base::read_file(path);
+}
 
 }  // namespace
 
@@ -117,7 +139,7 @@ Status map_json_lines(const std::string& path, const std::function<Result<base::
   const bool from_stdin = path.empty() || path == "-";
   std::string whole;
   if (!from_stdin) {
-    DI_ASSIGN(whole, base::read_file(path));
+    DI_ASSIGN(whole, read_any(path));
   }
   std::size_t from = 0;
   std::string line;

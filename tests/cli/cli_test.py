@@ -542,6 +542,66 @@ class Outputs(Case):
             self.assertEqual(done.returncode, 1, words)
             self.assertIn(b"standard output", done.stderr)
 
+    def test_output_through_links_and_pipes(self):
+        link, pipe = self.scratch / "link", self.scratch / "pipe"
+        link.symlink_to("target")
+        os.mkfifo(pipe)
+        self.ok(run("logits", "--token-ids", "1,2", "--out", link))
+        self.assertTrue(link.is_symlink() and (self.scratch / "target").is_file())
+        reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+        self.ok(run("logits", "--token-ids", "1,2", "--out", pipe))
+        self.assertTrue(pipe.is_fifo())
+        self.assertEqual(os.read(reader, 1 << 20), (self.scratch / "target").read_bytes())
+        os.write(reader, b"Hello")
+        os.close(reader)
+
+    def test_prompt_from_a_pipe(self):
+        pipe = self.scratch / "prompt"
+        os.mkfifo(pipe)
+        words = ["run", "--max-tokens", "2", "--greedy"]
+        with subprocess.Popen([PROGRAM, *words, "--prompt-file", pipe], stdout=subprocess.PIPE, env=clean_environment({})) as p:
+            pipe.write_text("Hello")
+            piped = p.communicate()[0].decode()
+        self.assertEqual(piped, self.ok(run(*words, "--prompt", "Hello")).out)
+
+    def test_standard_streams_that_are_closed_or_folders(self):
+        def start(redirection, *words):
+            done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {redirection}', PROGRAM, *map(str, words)],
+                                  capture_output=True, env=clean_environment({}))
+            return done.returncode
+        self.assertEqual(start("<&-", "tokenize"), 3)
+        self.assertEqual(start("</tmp", "tokenize"), 3)
+        self.assertEqual(start("</tmp", "run", "--prompt-file", "-"), 3)
+        self.assertEqual(start(">&-", "run", "--prompt", "Hello", "--max-tokens", "2"), 1)
+        path = self.scratch / "l.safetensors"
+        self.assertEqual(start("<&- >&- 2>&-", "logits", "--token-ids", "1,2", "--out", path), 1)
+        size = struct.unpack("<Q", path.read_bytes()[:8])[0]
+        self.assertEqual(path.stat().st_size, 8 + size + 2 * 4 * 2048)
+
+    def test_file_that_shrinks_in_use(self):
+        folder = self.scratch / "model"
+        shutil.copytree(SOURCE / "models/tiny-chat", folder)
+        with subprocess.Popen([PROGRAM, "run", "--model", folder, "--raw", "--prompt", "The", "--max-tokens", "60000", "--temperature",
+                               "2", "--seed", "3"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment({})) as p:
+            p.stdout.read(1)  # generation runs
+            os.truncate(folder / "model-00001-of-00002.safetensors", 100000)
+            err = p.communicate()[1].decode()
+        self.assertEqual(p.returncode, 3, err)
+        self.assertIn("became shorter", err)
+
+    def test_texts_and_values_that_are_refused(self):
+        words = ["run", "--prompt", "Hello", "--max-tokens", "2"]
+        for extra in (["--stop", ""], ["--stop", "\udcff"], ["--stop", "x" * 1025], ["--set", "index_scores=zzz"]):
+            self.expect(run(*words, *extra), 2, extra[0])
+        self.expect(run(*words, "--system", "\udcff"), 3, "--system")
+        self.expect(run("logits", "--token-ids", "1,2", "--decode-from", "3"), 2, "--decode-from 3")
+        config = self.scratch / "c.json"
+        for text in ('{"model": {"a": 1}}', '{"threads": []}'):
+            config.write_text(text)
+            self.expect(run(*words, "--config", config), 2, "one value")
+        self.expect(run("parse", stdin=b'{"text": "a", "zz": 1}'), 3, "zz")
+        self.expect(run("parse", stdin=b'{"text": "a", "chunks": ["a"]}'), 3, "chunks")
+
     def test_no_escape_codes_in_pipes(self):
         for words in (["doctor"], ["version"], ["env"], ["inspect"], ["run", "--prompt", "Hello", "--greedy"], ["graph", "plan"]):
             done = self.ok(run(*words, env={"TERM": "xterm-256color"}))
