@@ -27,6 +27,11 @@ void* counted(std::size_t bytes, std::size_t align) {
 }
 }  // namespace
 
+#if defined(__GNUC__) && !defined(__clang__)
+// new and delete below match each other; GCC sees only one of both when it inlines.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+
 void* operator new(std::size_t bytes) { return counted(bytes, 16); }
 void* operator new[](std::size_t bytes) { return counted(bytes, 16); }
 void* operator new(std::size_t bytes, std::align_val_t align) {
