@@ -120,7 +120,9 @@ class Builder {
     std::string_view what = error.what();
     const auto colon = what.find(": ");
     if (colon != std::string_view::npos) what.remove_prefix(colon + 2);
-    return fail(fmt::format("at byte {}: {}", position, what));
+    constexpr std::size_t kShown = 200;  // `what` quotes everything read since the last token
+    const bool cut = what.size() > kShown;
+    return fail(fmt::format("at byte {}: {}{}", position, what.substr(0, kShown), cut ? "…" : ""));
   }
 
   Json take() { return std::move(root_); }

@@ -37,5 +37,11 @@ TEST(Json, Styles) {
   EXPECT_EQ(dump_json(value, {.indent = 2}), "{\n  \"x\": [\n    1,\n    \"a\\né\"\n  ],\n  \"y\": 0.5\n}");
 }
 
+TEST(Json, ErrorsQuoteLittleOfALongText) {
+  const auto parsed = parse_json("[\"" + std::string(100000, 'a'));
+  ASSERT_FALSE(parsed);
+  EXPECT_LT(parsed.error().message.size(), 300U);
+}
+
 }  // namespace
 }  // namespace deepinfer::base
