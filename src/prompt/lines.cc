@@ -175,7 +175,8 @@ Result<std::optional<InitialStage>> read_stage(const Json& stage) {
   for (std::size_t i = 0; i < kStageNames.size(); ++i) {
     if (stage.is_string() && stage.string() == kStageNames[i]) return static_cast<InitialStage>(i);
   }
-  return unknown_variant("stage", base::dump_json(stage), fmt::format("{}, null", fmt::join(kStageNames, ", ")));
+  return unknown_variant("stage", stage.is_string() ? stage.string() : base::dump_json(stage),
+                         fmt::format("{}, null", fmt::join(kStageNames, ", ")));
 }
 
 Result<ParsingOptions> read_parsing_options(const Json& options) {
