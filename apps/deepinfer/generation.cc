@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/io.h"
 #include "engine/load.h"
 #include "inputs.h"
 #include "interrupt.h"
@@ -113,10 +114,21 @@ Status apply_generation_config(const std::string& folder, SamplingParams& params
   const std::string path = folder + "/generation_config.json";
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return {};
-  DI_ASSIGN(const Json config, read_json_file(path));
+  DI_ASSIGN(const std::string text, base::read_file(path));  // part of a checkpoint: never a pipe
+  auto parsed = base::parse_json(text);
+  if (!parsed) return with_context(std::move(parsed).error(), path);
+  const Json& config = *parsed;
+  if (!config.is_object()) {
+    return errorf(ErrorCode::kInvalidArgument, "{}: an object is expected, not {}", path, config.type_name());
+  }
   DI_TRY(read_number(path, config, "temperature", [&](double value) { params.temperature = value; }));
   DI_TRY(read_number(path, config, "top_p", [&](double value) { params.top_p = value; }));
-  DI_TRY(read_number(path, config, "top_k", [&](double value) { params.top_k = static_cast<std::int64_t>(value); }));
+  double top_k = static_cast<double>(params.top_k);
+  DI_TRY(read_number(path, config, "top_k", [&](double value) { top_k = value; }));
+  if (!(top_k >= -1 && top_k <= INT32_MAX)) {
+    return errorf(ErrorCode::kInvalidArgument, "{}: top_k is {}, accepted: -1 .. {}", path, top_k, INT32_MAX);
+  }
+  params.top_k = static_cast<std::int64_t>(top_k);
   const Json* sample = config.find("do_sample");
   if (sample != nullptr && sample->is_bool() && !sample->boolean()) params.temperature = 0;
   return {};

@@ -53,6 +53,7 @@ void check_row(const base::EnvVariable& row, const std::string& value) {
   const std::vector<std::string> words = closed_list(row.accepted);
   if (!words.empty() && !listed(words, value)) usage_error("\"{}\" is not one of {}", value, row.accepted);
   check_integer_row(row.accepted, value);
+  if (row.accepted == "bytes") parse_integer(value, 1, INT64_MAX);
   if (row.accepted.starts_with("number >= 1")) parse_number(value, 1, 1e9);
 }
 

@@ -22,6 +22,23 @@ bool use_colour() {
   return use;
 }
 
+// Messages quote values of files, which may have any length: the middle of a very long line is left out.
+std::string shortened(std::string_view text) {
+  constexpr std::size_t kMostBytes = 4000;
+  constexpr std::size_t kKept = 1800;  // at each end
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
+    text.remove_prefix(line.size());
+    if (line.size() <= kMostBytes) {
+      out += line;
+    } else {
+      out += fmt::format("{} … ({} bytes) … {}", line.substr(0, kKept), line.size(), line.substr(line.size() - kKept));
+    }
+  }
+  return out;
+}
+
 // Code points of valid UTF-8: bytes that are no continuation.
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
@@ -46,7 +63,7 @@ void complain(std::string_view text) {
   flush_output();
   std::string line = "deepinfer: ";
   tokenizer::Utf8Filter printable;  // messages may quote bytes of a broken file
-  printable.push(text, line);
+  printable.push(shortened(text), line);
   printable.finish(line);
   line += "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);

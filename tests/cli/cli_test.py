@@ -589,6 +589,18 @@ class Outputs(Case):
         self.assertEqual(p.returncode, 3, err)
         self.assertIn("became shorter", err)
 
+    def test_generation_config_is_checked(self):
+        folder = self.scratch / "model"
+        shutil.copytree(SOURCE / "models/tiny-chat", folder)
+        file = folder / "generation_config.json"
+        words = ["run", "--model", folder, "--prompt", "Hello", "--max-tokens", "2"]
+        for text in ("[]", "{", '{"temperature": "x"}', '{"temperature": 3}', '{"top_k": 1e300}', '{"top_p": 0}'):
+            file.write_text(text)
+            self.expect(run(*words), 3)
+        file.unlink()
+        os.mkfifo(file)
+        self.expect(run(*words, timeout=20), 3, "not a regular file")
+
     def test_texts_and_values_that_are_refused(self):
         words = ["run", "--prompt", "Hello", "--max-tokens", "2"]
         for extra in (["--stop", ""], ["--stop", "\udcff"], ["--stop", "x" * 1025], ["--set", "index_scores=zzz"]):
