@@ -152,8 +152,9 @@ class Run : public Action {
   static Status fit(std::int64_t context, Prepared& prepared) {
     const auto length = static_cast<std::int64_t>(prepared.ids.size());
     if (length == 0) return errorf(ErrorCode::kInvalidArgument, "the prompt is empty; at least one token is expected");
-    if (length > context) {
-      return errorf(ErrorCode::kInvalidArgument, "the prompt has {} tokens, the context of the model is {}", length,
+    if (length >= context) {
+      return errorf(ErrorCode::kInvalidArgument,
+                    "the prompt has {} tokens, the context of the model is {} and needs room for an answer", length,
                     context);
     }
     if (prepared.params.max_tokens == 0) {
