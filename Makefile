@@ -11,7 +11,7 @@ build: setup
 	@cmake --build build --target deepinfer -j $(JOBS)
 
 run: build
-	@build/deepinfer run --prompt "What is the capital of France?"
+	@build/deepinfer run --greedy --prompt "What is the capital of France?"
 
 test: build
 	@tools/run_tests change
